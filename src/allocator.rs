@@ -43,8 +43,8 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for OrEnd<A> {
 ///
 /// By default, glibc raises its thresholds when a block of up to 32 MiB is freed. From then on, it takes blocks up to
 /// the size of the freed block from its heaps, and keeps free memory of up to twice that size in each heap. So the
-/// memory of one phase of a command would still be held in the next phase. The buffers that commands reuse are smaller
-/// than `LARGE`.
+/// memory of one phase of a command would still be held in the next phase. The thresholds below stay fixed. Buffers
+/// that commands reuse are smaller than `LARGE`, so they still come from the heaps.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn give_back_large_blocks() {
     const LARGE: libc::c_int = 4 << 20;

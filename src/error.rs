@@ -46,7 +46,7 @@ pub enum ErrorKind {
     Cancelled,
     /// The reader of standard output or of another pipe closed the pipe.
     Closed,
-    /// A command that the options name failed, after the output was written.
+    /// The options name a command to run after the output is written, and this command failed.
     Command,
     /// Another error of the operating system, such as a full disk.
     Io,
@@ -123,7 +123,7 @@ pub enum Error {
     Internal(String),
 }
 
-/// The last words of the cause of an error about compressed text that ends early.
+/// The words at the end of the cause of an error, if compressed text ends early.
 pub(crate) const ENDS_EARLY: &str = "data ends early";
 
 /// Returns the name of an input in messages. The path `-` stands for standard input. The credentials in a URL are

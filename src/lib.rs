@@ -104,7 +104,7 @@ pub mod read {
     //! | read standard input or a socket while data arrives | [`BlobStream`] |
     //! | iterate on threads of your own | [`ElementReader::blobs`], [`DataBlob::decode`], [`DataBlock::objects`] |
     //! | choose blobs by their entries in an index | [`PbfFile`], [`BlobPlan`], [`BlobDecoder`] |
-    //! | make batches of selected objects on all cores, as for tables | [`ElementReader::batches`] |
+    //! | make batches of selected objects on all cores, for example for tables | [`ElementReader::batches`] |
     //! | divide a file between processes | [`PbfFile::parts`], [`ObjectSelection::part`] |
     //!
     //! [`par_try_fold`]: ElementReader::par_try_fold
@@ -199,7 +199,7 @@ pub mod areas {
 
 pub mod changes {
     //! Change files: OsmChange, o5c, OPL and PBF, compressed or not. [`read()`] keeps the newest change of each object,
-    //! and [`batches`] makes batches of all changes, as for tables.
+    //! and [`batches`] makes batches of all changes, for example for tables.
     //!
     //! ```no_run
     //! use pbfhogg::changes;

@@ -1,5 +1,5 @@
-//! Areas on a map whose edges are the antimeridian. An area across the antimeridian is assembled in one piece on a
-//! turned map ([`MapTurn`]), and then cut.
+//! Cuts areas at the antimeridian, which is the edge of the map. An area that crosses it is first assembled in one
+//! piece on a turned map ([`MapTurn`]), and then cut.
 
 use super::{
     AreaNode, AreaPolygon, AreaProblem, AreaWay, Assembly, OpenRings, ProblemKind, Role, assemble,
@@ -57,7 +57,8 @@ fn assemble_and_cut(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
     assembly
 }
 
-/// Cuts polygons that were assembled without regard to the antimeridian. Returns `None` if there is nothing to cut.
+/// Cuts polygons that were assembled without regard to the antimeridian. Returns `None` if no polygon needs a cut, or
+/// if nothing is left after it.
 pub(crate) fn cut_polygons(polygons: &[AreaPolygon]) -> Option<Vec<AreaPolygon>> {
     let closed = |ring: &Vec<Point>| {
         let points = ring.iter().chain(ring.first());
@@ -132,7 +133,7 @@ mod tests {
         ways.collect()
     }
 
-    /// The western and the eastern edge of each polygon in degrees, in order.
+    /// Returns the western and the eastern edge of each polygon in degrees, sorted by the western edge.
     fn spans(polygons: &[AreaPolygon]) -> Vec<(f64, f64)> {
         let extents = polygons
             .iter()

@@ -41,7 +41,7 @@ impl MemberWays {
     ) -> Self {
         nodes.clear();
         let mut found = Self::default();
-        // For the id of each way that was listed, whether the way was listed a second time.
+        // Maps the id of each way in `found.ways` to whether the way is listed there a second time.
         let mut known: FxHashMap<i64, bool> = FxHashMap::default();
         for member in members.filter(|member| member.kind == ObjectKind::Way) {
             let (start, role) = (nodes.len(), Role::of(member.role));

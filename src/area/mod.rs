@@ -16,8 +16,7 @@
 //!
 //! No step backtracks. Where rings touch, they are cut so that the inside of each polygon is connected.
 //!
-//! [`assemble`] takes coordinates as they are. `assemble_and_cut_if` may give the area as it is on a map: cut at the
-//! antimeridian (`antimeridian`).
+//! [`assemble`] ignores the antimeridian. `assemble_and_cut_if` can also cut the area there (`antimeridian`).
 
 mod antimeridian;
 mod interior;
@@ -55,7 +54,8 @@ pub(crate) const MAX_NODES: usize = 3_000_000;
 /// Areas with at least this number of nodes are assembled one at a time, so that the memory does not grow with the
 /// number of threads.
 const MANY_NODES: usize = 500_000;
-/// The maximum number of rounds in which an assembly leaves out holes without an outer ring. Such holes may be nested.
+/// The maximum number of rounds in which an assembly leaves out holes without an outer ring. Nested holes of this kind
+/// may need a round for each level.
 const MAX_ROUNDS: usize = 64;
 
 /// Held while an area of at least [`MANY_NODES`] nodes is assembled.
@@ -171,7 +171,7 @@ pub struct AreaProblem {
     pub node: Option<i64>,
     /// The ids of the ways concerned. The second id is `None` if the problem concerns one way.
     pub ways: [Option<i64>; 2],
-    /// The ends of the segments concerned. A second segment is given if two segments cross or overlap.
+    /// The ends of the segments concerned. The second element is set only if two segments cross or overlap.
     pub segments: [Option<[Point; 2]>; 2],
 }
 

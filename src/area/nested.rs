@@ -9,11 +9,12 @@ use rustc_hash::FxHashMap;
 pub(crate) const MAX_DEPTH: usize = 16;
 
 /// The maximum number of members of nested relations that make up a route. A route with more of them is incomplete. The
-/// longest routes of the world have less than a tenth of this number. Relations that contain each other many times
-/// could otherwise have members without end.
+/// longest routes of the world have less than a tenth of this number. Without the limit, a few relations that each list
+/// another one many times could have billions of members.
 const MAX_NESTED: usize = 1 << 20;
 
-/// The number of members of a nested relation that are kept. Further members would exceed [`MAX_NESTED`] in any route.
+/// The maximum number of members that are kept for a nested relation. Further members would exceed [`MAX_NESTED`] in
+/// any route.
 pub(crate) const MAX_KEPT: usize = MAX_NESTED + 1;
 
 /// The direct and indirect member relations of routes. Maps the id of each member relation to its own members, or to
@@ -29,7 +30,7 @@ pub(crate) struct RouteWays {
     /// Whether ways may be missing, because a member relation is not in the file, or because there are too many levels
     /// or members of nested relations.
     pub lack_relations: bool,
-    /// The number of members of nested relations so far.
+    /// The number of members of nested relations that have been visited.
     nested: usize,
 }
 
@@ -140,7 +141,7 @@ impl NestedRelations {
 mod tests {
     use super::*;
 
-    /// A route that has the relation `id` as its member.
+    /// Returns the ways of a route whose only member is the relation `id`.
     fn ways_of_route_with(nested: &NestedRelations, id: i64) -> RouteWays {
         let member = Member {
             kind: ObjectKind::Relation,

@@ -28,7 +28,7 @@ impl ProblemList {
         }
     }
 
-    /// Adds a problem that concerns the whole area. It has no location, and names `way` if given.
+    /// Adds a problem that concerns the whole area. The problem has no location, and names `way` unless that is `None`.
     pub(super) fn add_for_area(&mut self, kind: ProblemKind, way: Option<i64>) {
         self.add(AreaProblem::new(kind, None, [way, None]));
     }

@@ -92,7 +92,7 @@ pub(crate) fn intersection(a: &AreaSegment, b: &AreaSegment) -> Point {
     );
     let along = |from: i32, to: i32| {
         let way = i128::from(to) - i128::from(from);
-        // The segments cross, so the ends of `a` lie on different sides of `b`, and the divisor is not 0.
+        // The segments cross, so the ends of `a` do not lie on the same side of `b`, and `one` and `two` differ.
         (i128::from(from) + one * way / (one - two)) as i32
     };
     Point::new(

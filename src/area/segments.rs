@@ -22,11 +22,11 @@ pub(super) fn westernmost(points: &[Point]) -> usize {
     first.unwrap_or(0)
 }
 
-/// The maximum number of pairs that are compared for each segment without a sweep. With more pairs, a sweep first
-/// decides whether any segments cross.
+/// The average number of pairs per segment up to which pairs are compared without a sweep. If there are more pairs, a
+/// sweep first decides whether any segments cross.
 const FEW_PAIRS: u64 = 64;
-/// The maximum number of pairs that are compared for each segment once a crossing is known. [`MOST_PAIRS`] is the
-/// maximum number in all.
+/// The maximum average number of pairs per segment that are compared once a crossing is known. [`MOST_PAIRS`] is the
+/// maximum total number.
 const MOST_PAIRS_OF_SEGMENT: u64 = 256;
 const MOST_PAIRS: u64 = 1 << 28;
 
@@ -103,8 +103,8 @@ impl<'a> Segments<'a> {
     /// Adds a problem for each place where segments cross or overlap, up to [`MOST_OF_KIND`] places.
     ///
     /// Compares the pairs of segments whose ranges of longitudes overlap. In nearly all areas, these are few. If they
-    /// are many, as in a narrow strip, a sweep first decides whether any segments cross at all. The search for all
-    /// places then ends after [`MOST_PAIRS_OF_SEGMENT`] pairs for each segment, and [`MOST_PAIRS`] in all.
+    /// are many, as in a narrow strip, a sweep first decides whether any segments cross at all. The comparison of pairs
+    /// then ends after [`MOST_PAIRS_OF_SEGMENT`] pairs per segment on average, or [`MOST_PAIRS`] in total.
     pub(super) fn find_crossings(&self, problems: &mut ProblemList) {
         let (mut known, mut pairs) = (FxHashSet::default(), 0u64);
         // Two segments that cross, once the sweep has found them.

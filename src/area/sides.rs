@@ -23,7 +23,7 @@ pub(super) struct Corners {
     ends: Vec<SegmentEnd>,
     /// For each corner, the index of its first end in `ends`. The last element is the length of `ends`.
     starts: Vec<u32>,
-    /// For each segment, the indices in `ends` of its first and its second end.
+    /// For each segment, the indices of its first and its second end in `ends`.
     of_segment: Vec<[u32; 2]>,
     /// For each end, the index of its corner.
     of_end: Vec<u32>,
@@ -82,17 +82,17 @@ impl Corners {
         corners
     }
 
-    /// The number of corners.
+    /// Returns the number of corners.
     pub(super) fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// The indices of the ends at a corner.
+    /// Returns the indices of the ends at a corner.
     fn range(&self, corner: usize) -> std::ops::Range<usize> {
         self.starts[corner] as usize..self.starts[corner + 1] as usize
     }
 
-    /// The ends at a corner, counter-clockwise.
+    /// Returns the ends at a corner, counter-clockwise.
     pub(super) fn at(&self, corner: usize) -> &[SegmentEnd] {
         &self.ends[self.range(corner)]
     }
@@ -189,18 +189,18 @@ impl Sides {
     }
 }
 
-/// An ordered sweep is used once more than this number of segments were looked at in a list, on average for each
-/// segment of the area.
+/// The maximum average number of list entries, per segment of the area, that are looked at before an ordered sweep
+/// replaces the list of active segments.
 const MOST_LOOKED_AT: usize = 16;
 
 /// A vertical sweep line that moves from west to east.
 struct Sweep<'a> {
     segments: &'a [AreaSegment],
-    /// The number of segments that begin west of the line.
+    /// The number of segments that begin on the line or west of it.
     begun: usize,
     /// The segments that the line may cross.
     active: Vec<u32>,
-    /// The number of segments that were looked at.
+    /// The number of segments in `active` that all calls together have looked at.
     looked_at: usize,
     /// Takes the place of `active` once many segments were looked at.
     ordered: Option<OrderedSweep<'a>>,
@@ -227,7 +227,8 @@ impl<'a> Sweep<'a> {
         if self.looked_at > MOST_LOOKED_AT * self.segments.len() {
             let new = || OrderedSweep::new(self.segments);
             let below = self.ordered.get_or_insert_with(new).segment_below(point);
-            // The segments do not cross, and the left side of the segment is above it.
+            // The segments do not cross, so the point lies just above the segment `below`, which is the left side of
+            // that segment.
             let is_inside = below.is_some_and(|below| inside_is_left[below]);
             return (is_inside, below.map(|below| below as u32));
         }
@@ -258,7 +259,7 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// Whether, of two segments that a vertical line crosses, the first lies above the second. The segments must not cross.
+/// Whether the first of two segments that a vertical line crosses lies above the second. The segments must not cross.
 fn is_above(one: &AreaSegment, other: &AreaSegment) -> bool {
     // Compares the more eastern of the two western ends with the other segment. If that end lies on the other segment,
     // compares the more western of the two eastern ends.

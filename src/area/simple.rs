@@ -31,7 +31,7 @@ pub(crate) fn set_polygon_if_simple(ring: &[Point], polygon: &mut AreaPolygon) -
     true
 }
 
-/// The edges of a ring.
+/// Returns the edges of a ring.
 fn edges(ring: &[Point]) -> impl Iterator<Item = Edge> + Clone {
     ring.windows(2).filter_map(|points| match points {
         [from, to] => Some(Edge::new(*from, *to)),

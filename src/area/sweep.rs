@@ -7,8 +7,8 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeSet, BinaryHeap};
 use std::ops::Bound;
 
-/// A segment that the sweep line meets, ordered from south to north. Two such segments have an order as long as they do
-/// not cross.
+/// A segment that the sweep line meets. Segments are ordered from south to north along the line. The order is defined
+/// only for segments that do not cross.
 #[derive(Debug, Clone, Copy)]
 struct Met(AreaSegment);
 
@@ -100,9 +100,9 @@ impl<'a> OrderedSweep<'a> {
         }
     }
 
-    /// Returns the index of the highest segment below a point. Of the segments that begin or end at the longitude of
-    /// the point, only those count that begin there and go on to the east. The points of successive calls must go from
-    /// west to east, and must not lie on a segment that begins further west.
+    /// Returns the index of the highest segment below a point. A segment that ends at the longitude of the point does
+    /// not count. A segment that begins there and continues to the east counts. The points of successive calls must go
+    /// from west to east, and must not lie on a segment that begins further west.
     pub(crate) fn segment_below(&mut self, point: Point) -> Option<usize> {
         let place = |point: Point| [point.lon_e7, point.lat_e7];
         while let Some(Reverse((end, index))) = self.on_line.peek()
@@ -145,9 +145,9 @@ fn pair_if_crossing(a: AreaSegment, b: AreaSegment) -> Option<[AreaSegment; 2]> 
     (meeting(&a, &b) != Meeting::Allowed).then_some([a, b])
 }
 
-/// Returns two of the segments that cross or overlap; `None` if no two do. The segments are sorted by their ends, from
-/// west to east, and are all different. A line sweeps over them, and compares each segment only with its neighbours on
-/// the line (M. Shamos, D. Hoey, "Geometric intersection problems", 1976).
+/// Returns two segments that cross or overlap; `None` if there are none. The segments are sorted by their ends, from
+/// west to east, and are all different. A line sweeps over the segments, and each segment is compared only with its
+/// neighbours on the line (M. Shamos, D. Hoey, "Geometric intersection problems", 1976).
 pub(crate) fn first_crossing(segments: &[AreaSegment]) -> Option<[AreaSegment; 2]> {
     let mut by_end = segments.to_vec();
     by_end.sort_unstable_by(|a, b| compare_west_to_east(a.second, b.second));

@@ -200,7 +200,7 @@ impl WayBatch {
         }
     }
 
-    /// The size of the batch in memory, in bytes.
+    /// Returns the size of the batch in memory, in bytes.
     pub(crate) fn memory_size(&self) -> usize {
         self.bytes.len() + self.ways.len() * size_of::<(u64, u32)>()
     }

@@ -91,7 +91,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         max_memory: args.max_memory,
         ranges: args.ranges,
     };
-    // The option that accepts missing nodes depends on the name of the program.
+    // Missing nodes are an error with `--strict` and, under the name osmium, without `--ignore-missing-nodes`.
     let advice = if args.strict {
         Advice::NotStrict
     } else {
@@ -142,7 +142,8 @@ impl Joined {
         let directory = ScratchDirectory::create(temp_dir)?;
         let path = directory.path().join("joined.osm.pbf");
         let output = OutputOptions::file(&path);
-        // Files of neighbouring regions share objects. osmium writes each of them twice.
+        // Files of neighbouring regions share objects. Under the conventions of osmium, all copies of such an object
+        // are kept.
         let dedupe = match ctx.disorder {
             Disorder::Refuse => sort::Dedupe::KeepAll,
             Disorder::Accept | Disorder::Tell { .. } => sort::Dedupe::HighestVersion,

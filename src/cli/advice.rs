@@ -18,7 +18,7 @@ pub fn explain(error: &Error) -> String {
     message
 }
 
-/// Returns a message that is continued by advice: by a clause, or by a remark in parentheses.
+/// Appends advice to a message, as a clause after a semicolon or as a remark in parentheses.
 pub fn with_advice(message: &str, advice: &Advice) -> String {
     let words = words(advice);
     let mark = if words.starts_with('(') { " " } else { "; " };

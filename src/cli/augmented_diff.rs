@@ -211,7 +211,8 @@ pub fn is_xml_file_name(path: &Path) -> bool {
     TextCompression::split_name(&name).0.ends_with(".adiff")
 }
 
-/// Returns the output of an augmented diff in one file. The name of the file determines its form unless it is given.
+/// Returns the output of an augmented diff in one file. The name of the file determines the form unless `form` is
+/// given.
 pub fn single_file_output(
     session: &Session,
     path: &Path,

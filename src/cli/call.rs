@@ -22,7 +22,7 @@ pub struct Called {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The words are no command line of the program.
+    /// The words are not a valid command line of the program.
     #[error("{0}")]
     Usage(String),
     /// The command failed.
@@ -32,7 +32,7 @@ pub enum CallError {
 
 /// Runs a command on the calling thread, and returns what it prints. `words` are the words of a command line after the
 /// name of the program. The command sends messages to the observer of `ctx`, unless it shows a progress bar, and it
-/// ends when `ctx` is cancelled. What a command writes to `-` still goes to standard output.
+/// ends when `ctx` is cancelled. Output that a command writes to the path `-` still goes to standard output.
 ///
 /// # Errors
 ///

@@ -102,7 +102,7 @@ pub fn run(session: &Session, args: &Args, refs_only: bool) -> Result<CommandAns
         full: args.full,
         places: both || args.full,
         refs: refs || both || args.check_relations,
-        // Like osmium, --refs alone counts a node as missing even if the way stores the location of the node.
+        // Under the name osmium, `check-refs` counts a node as missing even if the way stores the location of the node.
         needs_nodes: refs_only && session.conventions.reports_like_osmium,
         relations: args.check_relations,
         index: args.index,
@@ -324,7 +324,8 @@ fn put_missing(out: &mut String, missing: &Missing) {
     }
 }
 
-/// Appends the form of the file and, if its ways have locations, the numbers of known and unknown ones.
+/// Appends the locations that contradict those of nodes, the form of the file and, if its ways have locations, the
+/// numbers of known and unknown locations.
 fn put_locations(out: &mut String, args: &Args, summary: &Summary) {
     for found in &summary.listed_contradictions {
         let _ = writeln!(

@@ -15,7 +15,7 @@ pub fn put(out: &mut String, summary: &Summary) {
     }
 }
 
-/// Appends the listed problems of areas, the most serious first, and the numbers of all.
+/// Appends the listed problems of areas, the most serious first, and the total numbers of problems.
 fn put_areas(out: &mut String, found: &AreaCheck) {
     let mistakes: u64 = found.warnings.values().sum();
     for (severity, count) in [
@@ -57,7 +57,7 @@ fn put_areas(out: &mut String, found: &AreaCheck) {
     put_count(out, unplaced, found.unplaced.unwrap_or(0));
 }
 
-/// Appends the listed doubled objects and keys, and the numbers of all.
+/// Appends the listed doubled objects and keys, and the total numbers of them.
 fn put_doubled(out: &mut String, found: &DoubledCheck) {
     for one in &found.listed {
         let letter = one.kind.letter();

@@ -104,7 +104,7 @@ pub struct Args {
     run: RunArgs,
 }
 
-/// The size of cells in 1e-7 degree; `None` divides nothing.
+/// The size of cells in 1e-7 degree; `None` if land and water are not divided into cells.
 #[derive(Debug, Clone, Copy)]
 struct CellSize(Option<u32>);
 
@@ -170,7 +170,7 @@ fn options(session: &Session, args: &Args, ctx: &Context) -> Result<Options> {
     Ok(options)
 }
 
-/// Returns the files of single layers.
+/// Returns the files that --lines, --land, --water and --errors name.
 fn files(session: &Session, args: &Args) -> Result<Vec<LayerFile>> {
     let layers = [
         (CoastLayer::Lines, &args.lines),

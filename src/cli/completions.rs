@@ -57,8 +57,8 @@ const VALUES: [(&str, &str, &str); 6] = [
     ),
 ];
 
-/// Returns the values of an option of a command in a script; `None` if the option itself lists its values, or accepts
-/// any value.
+/// Returns the values that a completion script lists for an option of a command; `None` if the option itself lists its
+/// values, or accepts any value.
 fn values_of(command: &str, option: &str) -> Option<Vec<&'static str>> {
     if (command, option) == ("export", "theme") {
         let themes = Theme::built_in().into_iter();
@@ -92,8 +92,8 @@ fn leaked(word: String) -> &'static str {
     word.leak()
 }
 
-/// Adds to a program what only completions use: the values of options that accept other values, too, and the words that
-/// `help` explains.
+/// Adds the parts of the command line that only completions use: the values of options that also accept other values,
+/// and the words that `help` explains.
 fn with_values(program: Command) -> Command {
     let names = usage::command_names().into_iter().map(leaked);
     let words = names.chain(help::topics());

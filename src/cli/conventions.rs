@@ -169,7 +169,7 @@ where
     move |text: &str| parse(&PBFHOGG, text)
 }
 
-/// Makes an argument parse its values under the given conventions, if they have the type `T`.
+/// If the values of an argument have the type `T`, makes the argument parse them under the given conventions.
 pub fn with_values<T: Clone + Send + Sync + 'static>(
     arg: clap::Arg,
     conventions: &'static Conventions,

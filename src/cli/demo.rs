@@ -240,7 +240,7 @@ impl Demonstration {
     }
 }
 
-/// Creates a file for a page, which is not removed when the program ends.
+/// Creates an HTML file that is not removed when the program ends.
 fn new_page() -> crate::Result<PathBuf> {
     let failed = |error| crate::Error::io(&std::env::temp_dir(), "cannot make a file there", error);
     let page = tempfile::Builder::new()

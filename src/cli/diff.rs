@@ -238,7 +238,7 @@ pub fn write_page(
     target: OutputTarget,
     ctx: &Context,
 ) -> crate::Result<Summary> {
-    /// The maximum number of differing objects with which the page shows objects one by one.
+    /// The maximum number of differing objects up to which the page shows objects one by one.
     const MOST_DIFFERENCES: u64 = 200_000;
     let list = |summary: &Summary| {
         let total = summary.total();
@@ -367,8 +367,8 @@ impl DiffFormat {
     }
 }
 
-/// Returns the output if it is a change file in PBF or, for `derive-changes`, if its format is not OsmChange; `None`
-/// for other outputs.
+/// Returns the output if the derived change file has to be converted for it: a change file in PBF or, for
+/// `derive-changes`, any format except OsmChange. Returns `None` for other outputs.
 fn converted_output(
     session: &Session,
     args: &Args,
@@ -541,7 +541,7 @@ fn format(session: &Session, args: &Args, derive_changes: bool) -> Result<Format
     }
 }
 
-/// Returns the attributes that objects have in a change file.
+/// Returns the text options of a change file, which select the attributes of objects.
 fn change_text_options(session: &Session, args: &Args) -> Result<TextOptions> {
     let changes = FormatSpec::changes();
     let spec = match &args.format {

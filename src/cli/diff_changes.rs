@@ -28,7 +28,7 @@ pub struct ScopeArgs {
 }
 
 impl ScopeArgs {
-    /// Returns the rules that select objects of the given kinds. Areas that options name are those of the new file.
+    /// Returns the rules that select objects of the given kinds. Areas that options name are looked up in the new file.
     fn selection(
         &self,
         session: &Session,
@@ -78,7 +78,7 @@ impl ComparedFiles<'_> {
     }
 }
 
-/// Returns the objects that differ in any way and that the selection keeps.
+/// Returns the ids of the objects that differ in any way and that the selection keeps.
 pub fn selected_ids(
     files: &ComparedFiles<'_>,
     selection: &Selection,
@@ -111,7 +111,7 @@ pub fn write(
     }
     let selection = scope.selection(session, files, kinds, ctx)?;
     // An augmented diff has all changes, and the objects that they concern indirectly. The other forms have the same
-    // differences as lines of text.
+    // differences as the default output, which is lines of text.
     let pair = files.pair(selection.direct_only(!is_xml));
     let pair = pair.metadata(is_xml || files.metadata);
     let output = single_file_output(session, target.path, target.overwrite, Some(form))?;
@@ -172,8 +172,8 @@ pub fn write_grouped(
         ctx.warn("no new version has a user or a changeset: many public extracts leave them out");
     }
     let to_stdout = is_stdout(target.path);
-    // Lines are a report, which --quiet omits, as it does without --by. Output in a requested file format is not
-    // omitted.
+    // Lines are a report. --quiet suppresses them, as it suppresses the lines of a `diff` without --by. It does not
+    // suppress output in a requested file format.
     let is_quiet = target.run.quiet && form.is_none();
     let is_silent = to_stdout && (target.run.json.is_some() || is_quiet);
     match form {
@@ -198,7 +198,7 @@ pub fn write_grouped(
     ))
 }
 
-/// Returns groups as lines for people.
+/// Formats groups as a table for people, with a line for each group.
 fn table(groups: &[EditGroup], by: GroupBy) -> String {
     let name = |group: &EditGroup| {
         let user = group.user.as_deref().map(show::on_one_line);

@@ -4,7 +4,7 @@ use super::show;
 use crate::commands::diff::{Counts, Summary};
 use crate::runtime::Context;
 
-/// Warns about changes that a change file cannot express, if one is written.
+/// If a change file is written (`is_osc`), warns about the changes that it cannot express.
 pub fn warn(summary: &Summary, is_osc: bool, ctx: &Context) {
     if is_osc && summary.going_back > 0 {
         ctx.warn(format!(

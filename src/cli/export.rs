@@ -159,8 +159,8 @@ fn config(session: &Session, args: &Args, ctx: &Context) -> Result<Config> {
         return Ok(Config::new(default_rules(session)));
     };
     let config = export::read_config(path, default_rules(session));
-    // A mistake in the configuration counts as wrong usage. Therefore the error is converted to an error without the
-    // type `crate::Error`.
+    // A mistake in the configuration counts as wrong usage. Therefore it is converted from a `crate::Error` to a plain
+    // message: errors of other types count as wrong usage.
     let config = config.map_err(|error| anyhow!("{error}"))?;
     for warning in &config.warnings {
         ctx.warn(format!("{}: {warning}", path.display()));
@@ -168,8 +168,8 @@ fn config(session: &Session, args: &Args, ctx: &Context) -> Result<Config> {
     Ok(config)
 }
 
-/// Whether warnings say what the output lacks. osmium has no such warnings. A JSON report on standard error already has
-/// the numbers, and no other text may follow it there.
+/// Whether to warn about objects that the output lacks. osmium has no such warnings. If a JSON report goes to standard
+/// error, it already has the numbers, and should not be mixed with other text.
 fn may_warn(session: &Session, args: &Args, options: &Options) -> bool {
     let has_report = args.run.json.is_some() && options.target.is_stream();
     !session.conventions.reports_like_osmium && !has_report
@@ -185,7 +185,7 @@ fn refuse_incomplete(options: &Options, summary: &Summary) -> crate::Result<()> 
     Err(crate::Error::file(&options.input, cause))
 }
 
-/// Warns if the ids of nodes were asked for, and there are areas, which do not have them.
+/// Warns if the ids of the nodes of ways were requested and the output has areas, because areas have no such attribute.
 fn warn_of_missing_way_nodes(options: &Options, summary: &Summary, ctx: &Context) {
     if let ExportFormat::Text(features) = &options.format
         && features.attributes.has(Attribute::WayNodes)

@@ -331,7 +331,7 @@ enum Derived {
     Centroid,
     Country,
     Names,
-    /// The cells of H3 of a resolution.
+    /// The H3 cells of this resolution.
     H3(u8),
 }
 

@@ -79,7 +79,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
             .value(key)?
             .map_or_else(String::new, |value| value + "\n"),
         None if args.run.json == Some(JsonForm::Lines) => {
-            // Strings in JSON have no line breaks.
+            // Strings in JSON contain no line breaks, so joining the lines does not change any value.
             let json = info.json_text()?;
             json.lines().map(str::trim_start).collect::<String>() + "\n"
         }
@@ -91,7 +91,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
 
 const KINDS: &str = "nodes ways relations changesets";
 const METADATA: &str = "version timestamp changeset uid user";
-/// The keys of --get, by their beginnings, in the order in which osmium prints them.
+/// The keys of --get, grouped by prefix, in the order in which osmium prints them.
 const KEYS: [(&str, &str); 10] = [
     ("file", "name format compression size"),
     ("header", "boxes with_history"),
@@ -129,7 +129,7 @@ fn check_key(key: &str, is_extended: bool) -> Result<()> {
     Ok(())
 }
 
-/// A summary, with the file name as given on the command line.
+/// A summary, with the file name from the command line. Credentials in a URL are left out of the name.
 struct FileSummary<'a> {
     name: String,
     is_stream: bool,
@@ -186,7 +186,7 @@ impl FileSummary<'_> {
                         None => return Ok(None),
                         found => found,
                     },
-                    // In JSON, the keys of metadata are among those of data.
+                    // In the JSON report, `metadata` is a member of `data`.
                     None if key.starts_with("metadata.") => json["data"].pointer(&pointer(key)),
                     None => json.pointer(&pointer(key)),
                 };

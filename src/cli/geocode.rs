@@ -233,7 +233,7 @@ fn warn_of_exchanged(session: &Session, summary: &geocode::Summary) {
 }
 
 impl Args {
-    /// Whether the command runs as a service, which ends by itself after a signal.
+    /// Whether the command runs as a service, which handles signals itself.
     pub const fn is_service(&self) -> bool {
         self.serve.is_some()
     }
@@ -302,7 +302,8 @@ impl Args {
         self.csv || is_table && self.lon.is_none() && !self.json
     }
 
-    /// Parses the place on the command line, or opens the file with places. Fails if a single word is neither.
+    /// Parses the place on the command line, or opens the input with places. Fails if the arguments are neither a place
+    /// nor the path of an input.
     fn places(&self) -> Result<GivenPlaces> {
         let Some(lat) = &self.lat else {
             return Ok(GivenPlaces::Lines(

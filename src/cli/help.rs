@@ -34,7 +34,8 @@ pub fn topics() -> impl Iterator<Item = &'static str> {
     TOPICS.into_iter().map(|(topic, _)| topic)
 }
 
-/// Returns the text of the topic with the given name, which can also be a plural, its last word, or several words.
+/// Returns the text of a topic. `words` are the name of the topic or the last word of the name. The words of a name may
+/// be separate or joined by `-`, and a final `s` may be missing.
 fn text_of(words: &[String]) -> Option<String> {
     let name = words.join("-").to_ascii_lowercase();
     let is_named = |topic: &str| {

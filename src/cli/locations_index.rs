@@ -100,7 +100,7 @@ pub fn query(session: &Session, args: &QueryArgs) -> Result<CommandAnswer> {
 
 fn dump(session: &Session, args: &QueryArgs, ctx: &crate::Context) -> Result<CommandAnswer> {
     let mut output = args.output.options_or(session, &FormatSpec::opl())?;
-    // An index stores no metadata. Metadata attributes without values are written only if `add_metadata` is given.
+    // An index stores no metadata, so the output has no metadata attributes unless `add_metadata` is given.
     let is_asked = args.output.write.output_format.as_ref();
     if !is_asked.is_some_and(|spec| spec.has("add_metadata")) {
         match &mut output.format {

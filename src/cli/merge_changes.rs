@@ -50,7 +50,7 @@ fn context(session: &Session, args: &Args) -> Result<Context> {
     Ok(args.run.context_of_changes(session))
 }
 
-/// Fails if the name of the output has the ending of data or of a history, unless -f gives the format. Under the
+/// Fails if the name of the output has the ending of a data or history file, unless -f gives the format. Under the
 /// conventions of osmium, every name is accepted.
 fn check_name(session: &Session, output: &OutputArgs) -> Result<()> {
     let format = output.write.output_format.as_ref();

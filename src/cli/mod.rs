@@ -229,7 +229,7 @@ pub fn main_with(words: Vec<OsString>) -> u8 {
     }
 }
 
-/// A command line that is not run.
+/// A command line that is not run, because it is wrong or asks for help or the version.
 struct Rejected {
     error: clap::Error,
     /// The mistake in the command line; `None` if the user asked for help or the version.
@@ -331,7 +331,7 @@ fn status(conventions: &Conventions, error: &anyhow::Error) -> u8 {
     }
 }
 
-/// The exit status of `update` if the command after the update has failed.
+/// The exit status of `update` if the command of --exec has failed.
 const COMMAND_FAILED: u8 = 3;
 /// The exit status if another run is replacing a file that the command would replace.
 const LOCKED: u8 = 4;

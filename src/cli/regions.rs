@@ -92,7 +92,8 @@ pub struct Args {
 impl Args {
     /// Reads the regions of the configuration.
     fn regions(&self, session: &Session, ctx: &Context) -> Result<Vec<FollowedRegion>> {
-        // A boundary that is broken at the moment must not stop the other regions.
+        // A boundary that is broken at the moment must not stop the other regions. Its region keeps the polygon in the
+        // .poly file of an earlier run.
         let stand_in = |output: &Path, cause: String| {
             let poly = self.directory.join(output);
             let poly = poly.with_extension("").with_extension("poly");
@@ -169,7 +170,8 @@ impl Args {
     }
 }
 
-/// Returns a line for each region that the run has changed or could not change, and one for all.
+/// Returns a line for each region that the run has changed or could not change, and a line with the counts of all
+/// regions.
 fn report(summary: &Summary) -> String {
     let mut out = String::new();
     for region in &summary.regions {

@@ -91,8 +91,8 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
 }
 
 impl Args {
-    /// Opens the file of --report, which must be no other file of the command. An existing file is refused without
-    /// --overwrite.
+    /// Opens the file of --report, which must differ from the other files of the command. An existing file is refused
+    /// without --overwrite.
     fn report_output(
         &self,
         session: &Session,
@@ -120,7 +120,7 @@ impl Args {
 /// The maximum number of losses, and of mended blobs, that are listed for people.
 const LISTED: usize = 20;
 
-/// The report for people.
+/// Returns the report for people.
 fn text(report: &Report, options: &Options) -> String {
     let mut out = found_text(report, &display_path(&options.input).to_string());
     let mut add = |line: String| out.extend([line.as_str(), "\n"]);
@@ -152,7 +152,7 @@ fn text(report: &Report, options: &Options) -> String {
     out
 }
 
-/// The part of the report about the input, whose name is `name`.
+/// Returns the part of the report about the input, whose name is `name`.
 fn found_text(report: &Report, name: &str) -> String {
     let mut out = String::new();
     let mut add = |line: String| out.extend([line.as_str(), "\n"]);
@@ -213,7 +213,7 @@ fn found_text(report: &Report, name: &str) -> String {
     out
 }
 
-/// The part of the report about an input in the text format `format`.
+/// Returns the part of the report about an input in the text format `format`.
 fn found_in_text(report: &Report, format: &str, name: &str) -> String {
     let Some(loss) = report.lost.first() else {
         let line = if report.ends_within_line {
@@ -233,7 +233,7 @@ fn found_in_text(report: &Report, format: &str, name: &str) -> String {
     )
 }
 
-/// The next steps for the user: how to get back what is lost, and how to bring the output up to date.
+/// Returns the next steps for the user: how to get back lost objects, and how to bring the output up to date.
 fn next_steps(report: &Report) -> Vec<String> {
     match (&report.from, report.keeps_replication) {
         (Some(_), true) => {
@@ -303,7 +303,7 @@ fn mended_text(mended: &MendedBlob) -> String {
     )
 }
 
-/// The parts of objects that were left out or changed.
+/// Describes the objects and parts of objects that were left out or changed.
 fn changes_text(changes: &Salvage) -> Vec<String> {
     let Salvage {
         unreadable,

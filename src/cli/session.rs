@@ -15,16 +15,17 @@ pub struct Session {
     pub conventions: &'static Conventions,
     /// The name of the command.
     command: String,
-    /// In a [`call`](super::call()), the context of the caller, and the text that is printed for the caller.
+    /// In a [`call`](super::call()), the context of the caller, and the text printed so far, which the caller gets.
     caller: Option<(Context, RefCell<String>)>,
-    /// The percentage by which an output may be smaller than the file that it replaces; `None` for any.
+    /// The percentage by which an output may be smaller than the file that it replaces; `None` without a limit.
     pub max_shrink: Option<u8>,
     /// The file for --stats, which is open from the start of the run. A run that fails removes it.
     pub stats: RefCell<Option<TextOutput>>,
 }
 
 impl Session {
-    /// Creates the state of a run. `caller` is the context of the caller if the program is not run, but called.
+    /// Creates the state of a run. `caller` is the context of the caller in a [`call`](super::call()), otherwise
+    /// `None`.
     pub fn new(
         conventions: &'static Conventions,
         matches: &clap::ArgMatches,

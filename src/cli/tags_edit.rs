@@ -87,7 +87,8 @@ impl Args {
     }
 }
 
-/// Parses `FILE:KEY=VALUE`, and reads the region. Both the path and the key may contain colons.
+/// Parses `FILE:KEY=VALUE`, and reads the region. Both the path and the key may contain colons. The path ends at the
+/// last colon that follows the path of an existing file, or at the first colon if there is no such file.
 fn parse_region_tag(text: &str) -> Result<RegionTag> {
     let expected = || anyhow!("--within {text}: expected FILE:KEY=VALUE");
     let end = text.find('=').ok_or_else(expected)?;

@@ -205,7 +205,7 @@ impl Args {
         }
     }
 
-    /// Whether a file is as current as --check and --max-behind ask.
+    /// Whether a file is as current as --check and --max-behind require.
     fn is_current_enough(&self, summary: &Summary) -> bool {
         let seconds = summary.seconds_behind.unsigned_abs();
         let is_near = self.max_behind.is_some_and(|most| seconds <= most);
@@ -258,7 +258,8 @@ impl Args {
             bail!("the report of update goes to standard output: name a file or a directory");
         }
         // A run that updates a file in place replaces files that look like outputs of an earlier run, and no other
-        // files. The updated file itself is let through here: naming it as an output causes another error.
+        // files. The updated file itself is accepted here, so that an output with its name fails later, with an error
+        // that says that it is an input.
         let may_replace = |path: &Path| {
             let is_earlier = || path == file || is_replaceable(path);
             self.write.overwrite || self.output.is_none() && is_earlier()
@@ -316,7 +317,7 @@ impl Args {
         })
     }
 
-    /// Returns the options of an update of a file, which is one of those on the command line.
+    /// Returns the options for updating `file`, which is one of the files on the command line.
     fn options(&self, session: &Session, file: &Path) -> Result<Options> {
         let goal = self.goal(session, file)?;
         self.options_for(session, file, goal)
@@ -366,7 +367,7 @@ fn parse_moment(text: &str) -> Result<i64, String> {
 impl WebArgs {
     /// Returns the transport of a run. `servers` are those that the user names.
     pub fn files(&self, servers: &[String]) -> Result<AnyFiles> {
-        // The server in the header of a file was chosen by the maker of the file.
+        // The maker of the file chose the server in its header, so the token must not be sent there.
         if self.token_file.is_some() && servers.is_empty() {
             bail!(
                 "--token-file is for a server that --server names: the token is not sent to one that only the file names"
@@ -384,12 +385,12 @@ impl WebArgs {
         )))
     }
 
-    /// The pause before a second attempt.
+    /// Returns the pause before a second attempt.
     pub const fn first_pause(&self) -> Duration {
         Duration::from_millis(self.first_pause)
     }
 
-    /// The time after which a transfer that receives no data fails.
+    /// Returns the time after which a transfer that receives no data fails.
     pub const fn patience(&self) -> Duration {
         Duration::from_secs(self.timeout)
     }
@@ -493,7 +494,7 @@ fn watch(
     }
 }
 
-/// Prints the report. Fails if the command after the update has failed.
+/// Prints the report. Fails if the command of --exec has failed.
 fn finish(
     session: &Session,
     args: &Args,
@@ -510,8 +511,8 @@ fn finish(
 }
 
 /// Compares files with their servers. The answer is yes if all files are current or, with --max-behind, not too far
-/// behind their servers. With --json, the events of several files are a list. If some files cannot be compared, the
-/// other files are still compared, and the last error is returned.
+/// behind their servers. With --json, the events of several files are printed as one list. If some files cannot be
+/// compared, the other files are still compared, and the last error is returned.
 fn check(session: &Session, args: &Args, files: &AnyFiles) -> Result<CommandAnswer> {
     let (mut is_fine, mut failed, mut summaries) = (true, None, Vec::new());
     for file in &args.file {

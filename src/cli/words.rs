@@ -122,8 +122,8 @@ pub fn for_argument(name: &str, command: &clap::Command, argument: &str) -> Opti
     }
 }
 
-/// Returns the box in a command line whose text begins with `option`. clap takes a negative number for an option, such
-/// as `-1` of `-1.5,50,-1,51`.
+/// Returns the word of a command line that is a box and begins with `option`. If a box begins with a negative number,
+/// clap takes its first characters for an option, such as `-1` of `-1.5,50,-1,51`.
 pub fn negative_box<'w>(words: &'w [OsString], option: &str) -> Option<&'w str> {
     let mut words = words.iter().filter_map(|word| word.to_str());
     words.find(|word| word.starts_with(option) && is_box(word))

@@ -1,8 +1,8 @@
 //! The border of a region, and where coastlines cross it.
 //!
-//! All decisions are exact, and none is a special case: the border counts as moved by (e, e²) to the east and to the
-//! north, where e is infinitesimal (H. Edelsbrunner, E. Mücke, "Simulation of simplicity", 1990). So no point of a
-//! coastline is on the border, and no vertex of the border on a coastline.
+//! All decisions are exact, and none needs a special case: the border is treated as if it were moved by e to the east
+//! and by e² to the north, where e is infinitesimal (H. Edelsbrunner, E. Mücke, "Simulation of simplicity", 1990). So
+//! no point of a coastline is on the border, and no vertex of the border on a coastline.
 
 use super::ratio::Ratio;
 use crate::geometry::{Point, Rings};
@@ -17,7 +17,7 @@ pub(super) struct Border {
     /// The numbers of the edges that meet each strip of latitudes.
     strips: Vec<Vec<u32>>,
     low_e7: i64,
-    /// The height of a strip.
+    /// The height of a strip in 1e-7 degree.
     height_e7: i64,
 }
 
@@ -211,7 +211,8 @@ impl Border {
         !self.edges_near(south, north, west, east).is_empty()
     }
 
-    /// Returns where a segment crosses the border, in the order of the segment, so that exits and entries alternate.
+    /// Returns the crossings of a segment with the border, in their order along the segment. Exits and entries
+    /// alternate. `is_inside` tells whether `from` is in the region.
     pub(super) fn crossings(&self, from: Point, to: Point, is_inside: bool) -> Vec<Crossing> {
         let edges = self.edges_near(
             from.lat_e7.min(to.lat_e7),
@@ -226,7 +227,7 @@ impl Border {
         left.sort_by(|one, other| one.along.compare(other.along));
         let mut is_exit = is_inside;
         let mut ordered = Vec::with_capacity(left.len());
-        // Crossings at the same position of the segment alternate, too.
+        // Crossings at the same position on the segment are ordered so that exits and entries alternate.
         while let Some(first) = left.first().copied() {
             let is_same = |one: &Crossing| one.along.compare(first.along) == Ordering::Equal;
             let tied = left.iter().take_while(|one| is_same(one));
@@ -257,13 +258,13 @@ impl Border {
         if width == 0 || before == behind {
             return None;
         }
-        // The fraction `on_left / width` with a positive divisor, so that halves are rounded alike.
+        // The fraction `on_left / width` with a positive divisor, so that halves are always rounded up.
         let (part, whole) = (on_left * width.signum(), width.abs());
         let at = |start: i32, length: i128| {
             let moved = 2 * length * part + whole;
             (i128::from(start) + moved.div_euclid(2 * whole)) as i32
         };
-        // The border counts as moved to its left if this is positive.
+        // Positive if the infinitesimal move shifts the edge to its left.
         let moved = first_sign([-edge.1, edge.0, 0]);
         Some(Crossing {
             place: BorderPlace {
@@ -307,7 +308,7 @@ impl Border {
         best
     }
 
-    /// Does the same as [`nearest`](Self::nearest) for one edge.
+    /// Returns the nearest place on one edge, and its distance, as [`nearest`](Self::nearest) does for all edges.
     fn nearest_on(&self, number: usize, point: Point) -> (BorderPlace, f64) {
         /// The number of equal parts of an edge. A position on the edge is rounded down to an end of a part.
         const PARTS: f64 = (1u64 << 40) as f64;

@@ -6,8 +6,9 @@ use crate::area::AreaPolygon;
 use crate::geometry::{Extent, Point};
 use std::cmp::Ordering;
 
-/// The part of an area within a box, as the lines between inside and outside. Cutting a smaller box out of a part takes
-/// time in proportion to the lines of the part. Along the edges of the box, the lines are joined to rings.
+/// The part of an area within a box, stored as the lines that separate inside from outside. Cutting a smaller box out
+/// of a part takes time in proportion to the lines of the part. [`rings`](Self::rings()) joins the lines along the
+/// edges of the box.
 #[derive(Debug, Clone)]
 pub(crate) struct BoxPart {
     pub bounds: Extent,
@@ -15,8 +16,8 @@ pub(crate) struct BoxPart {
     chains: Vec<Vec<Point>>,
     /// Rings that do not touch the edges of the box.
     rings: Vec<Vec<Point>>,
-    /// Whether the edges of the box lie in the area. Only used if there are no chains: otherwise, the ends of the
-    /// chains show which parts of the edges lie in the area.
+    /// Whether the edges of the box lie in the area. Only used if the ends of the chains do not show which parts of the
+    /// edges lie in the area, for example because there are no chains.
     is_edge_inside: bool,
 }
 
@@ -108,7 +109,7 @@ impl Half {
         if self.axis.of(outer) == self.edge {
             return outer;
         }
-        // The point is the same for both directions of the segment and for both sides of the edge.
+        // The result is the same for both directions of the segment and for both sides, because the ends are sorted.
         let (from, to) = (inner.min(outer), inner.max(outer));
         let other = match self.axis {
             Axis::Lon => Axis::Lat,
@@ -136,13 +137,13 @@ struct ChainEnd {
     position: i64,
     chain: usize,
     is_end: bool,
-    /// The direction into the box: its part along the edge, counter-clockwise, and its part away from the edge.
+    /// The direction into the box as a pair: along the edge, counter-clockwise, and away from the edge.
     direction: (i64, i64),
 }
 
 impl ChainEnd {
-    /// Returns whether the edge of the box is in the area after `ends`; `None` if the ends do not show it, because at
-    /// each point as many chains begin as end.
+    /// Returns whether the edge of the box is in the area just after the last of `ends`; `None` if the ends do not show
+    /// it, because at each point as many chains begin as end.
     fn is_inside_after_last(ends: &[Self]) -> Option<bool> {
         let groups = ends.chunk_by(|one, other| one.position == other.position);
         let balance = |group: &[Self]| -> i64 {
@@ -153,8 +154,8 @@ impl ChainEnd {
         shown.next().map(|balance| balance > 0)
     }
 
-    /// Compares two ends at the same point. The lesser one is that whose chain comes first on a counter-clockwise walk
-    /// along the edge, slightly inside the box.
+    /// Compares two ends at the same point. On a counter-clockwise walk along the edge, slightly inside the box, the
+    /// chain of the lesser end comes first.
     fn cmp_direction(&self, other: &Self) -> Ordering {
         let along = |(along, away): (i64, i64)| if away == 0 { along.signum() } else { 0 };
         let ((a, b), (c, d)) = (self.direction, other.direction);
@@ -231,7 +232,7 @@ impl BoxPart {
         is_at(Axis::Lon) || is_at(Axis::Lat)
     }
 
-    /// The number of points of all lines.
+    /// Returns the number of points of all lines.
     pub(crate) fn point_count(&self) -> usize {
         self.chains.iter().chain(&self.rings).map(Vec::len).sum()
     }

@@ -25,11 +25,12 @@ pub(super) struct CoastPiece {
 struct Clipper<'c> {
     border: &'c Border,
     pieces: Vec<CoastPiece>,
-    /// The piece that has begun.
+    /// The piece that has begun but has not ended yet.
     open: Option<CoastPiece>,
 }
 
-/// Cuts a path where it crosses the antimeridian. Joins the new ends with the border, if the border is there.
+/// Cuts a path where it crosses the antimeridian. Joins each new end with the border of the region if the border passes
+/// through that end.
 pub(super) fn cut_at_antimeridian(bound: BoundPath, border: &Border) -> Vec<BoundPath> {
     let places = bound.places;
     let mut is_closed = bound.path.is_closed;

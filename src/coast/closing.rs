@@ -1,5 +1,5 @@
-//! Joins pieces of coast into rings along the border of a region. Where a coastline leaves the region, land begins on
-//! the border, and where one enters the region, the land ends.
+//! Joins pieces of coast into rings along the border of a region. On a walk along the border with the region on the
+//! left, land begins where a coastline leaves the region, and ends where a coastline enters it.
 
 use super::border::{Border, BorderPlace};
 use super::clipping::{CoastPiece, PieceEnd};
@@ -68,8 +68,8 @@ pub(super) fn close(
 /// Twice the area of half of the world, in squared units of 1e-7 degree.
 const DOUBLED_HALF_WORLD: i128 = 3_600_000_000 * 1_800_000_000;
 
-/// Removes rings around more than half of the world. The coastline of such a ring, for example that of Antarctica, goes
-/// the wrong way round.
+/// Removes rings around more than half of the world. Such a ring is a coastline in the wrong direction, for example a
+/// reversed coastline of Antarctica.
 pub(super) fn remove_world_rings(rings: &mut Vec<CoastPath>, problems: &mut Vec<CoastProblem>) {
     rings.retain(|ring| {
         let is_world = doubled_area(&ring.points) > DOUBLED_HALF_WORLD;
@@ -86,7 +86,7 @@ fn not_closed_problem(path: &CoastPath) -> CoastProblem {
     CoastProblem::of_ways(CoastProblemKind::NotClosed, path.ways(), place)
 }
 
-/// Returns a ring of the border with the places at which coastlines meet it.
+/// Returns a ring of the border, to which the places are added at which coastlines meet it.
 fn ring_with_coast_ends(ring: &[Point], border: &Border, ends: &[BorderEnd]) -> Vec<Point> {
     let mut points = Vec::with_capacity(ring.len() + ends.len());
     let mut ends = ends.iter().peekable();

@@ -10,8 +10,8 @@ use crate::runtime::{Context, sort_unstable_by};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 
-/// The maximum number of pairs of segments that are compared is `PAIRS_OF_SEGMENT * segments + PAIRS`. A coast has
-/// fewer than ten pairs for each segment.
+/// The maximum number of pairs of segments that are compared is `PAIRS_OF_SEGMENT * segments + PAIRS`. Coasts in real
+/// data have fewer than ten pairs per segment.
 const PAIRS_OF_SEGMENT: u64 = 512;
 const PAIRS: u64 = 1 << 24;
 /// The maximum number of crossings that are mended in a group of rings is `CROSSINGS_OF_SEGMENT * points + CROSSINGS`.
@@ -41,7 +41,7 @@ struct RingContacts<'c> {
     reported: Vec<([AreaSegment; 2], Meeting)>,
 }
 
-/// The number of segments of a strip.
+/// The approximate number of segments whose southern end lies in a strip.
 const STRIP: usize = 1024;
 /// The maximum average number of strips that a segment meets. If the average is higher, there is only one strip.
 const STRIPS_OF_SEGMENT: usize = 4;

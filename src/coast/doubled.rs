@@ -1,4 +1,4 @@
-//! Finds the ways that have the same nodes as others.
+//! Finds the ways that have the same nodes as another way.
 
 use super::problem::{CoastProblem, CoastProblemKind, ProblemPlace};
 use super::ways::{CoastWay, CoastWays};

@@ -8,19 +8,19 @@ use crate::geometry::Point;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// The metres of a degree of latitude, divided by 1e7.
+/// The length of 1e-7 degree of latitude in metres.
 const METRES_PER_UNIT: f64 = 0.011_119_5;
 
 /// The distance in metres up to which an end counts as being on the border.
 const AT_PLACE_M: f64 = 0.01;
 
-/// How gaps are closed.
+/// The rules for closing gaps.
 pub(super) struct GapRules<'g> {
     /// The maximum length of a gap in metres; 0 closes none.
     pub close_distance_m: f64,
     pub border: &'g Border,
     /// Whether the region is only a part of the world. Paths that end within the region are then continued to the
-    /// nearest other end or to the border, whatever the distance.
+    /// nearest start of a path or to the border, at any distance.
     pub is_extract: bool,
 }
 
@@ -48,7 +48,8 @@ enum ContinuationTarget {
 }
 
 impl Continuation {
-    /// The sort key of continuations of the same length: the border comes before starts.
+    /// Returns the sort key for continuations of the same length. Continuations to the border come before those to
+    /// starts.
     fn key(&self) -> (bool, usize, bool) {
         (
             matches!(self.target, ContinuationTarget::Start(_)),
@@ -95,8 +96,8 @@ struct Gaps<'g> {
     places: Vec<[Option<BorderPlace>; 2]>,
 }
 
-/// Joins each end of an open path with the nearest start, or with the border if the border is nearer. Closes the
-/// shortest gaps first.
+/// Closes the gaps of open paths, the shortest first. Joins the last point of a path with the nearest start of a path,
+/// or with the border if the border is nearer. Starts may be joined with the border, too.
 pub(super) fn close_gaps(
     paths: Vec<CoastPath>,
     rules: &GapRules<'_>,

@@ -44,8 +44,8 @@ fn box_area(of: &Extent) -> i128 {
     2 * side(of.low.lon_e7, of.high.lon_e7) * side(of.low.lat_e7, of.high.lat_e7)
 }
 
-/// Checks that the area and the rest of each cell together are the cell, and that the areas of all cells together are
-/// as large as the polygons.
+/// Checks that the area and the rest of each cell together are the cell. If cells do not overlap, also checks that the
+/// areas of all cells add up to the area of the polygons, up to a difference of `slack`.
 fn check(bounds: Extent, area_of: &[AreaPolygon], grid: Grid, slack: i128) {
     let (mut inside, mut all) = (0, 0);
     for cell in grid.cells(bounds, area_of) {
@@ -99,7 +99,7 @@ fn the_area_and_the_rest_of_a_cell_together_are_the_cell() {
             polygon(&[&[(0, 50), (25, 25), (50, 50), (25, 75)]]),
             polygon(&[&[(50, 50), (75, 25), (100, 50), (75, 75)]]),
         ],
-        // Edges along those of cells.
+        // Edges that lie on the edges of cells.
         vec![polygon(&[&[
             (0, 0),
             (50, 0),
@@ -154,7 +154,7 @@ fn the_whole_world_is_divided() {
     check(WORLD, &[pole], grid, 1 << 40);
 }
 
-/// Islands and lakes as triangles and quadrangles at random corners of a coarse grid, so that many touch.
+/// The islands are triangles and quadrangles with random corners on a coarse grid, so that many of them touch.
 #[test]
 fn random_islands_that_touch_cells_and_each_other_are_divided() {
     let mut state = 7u64;

@@ -21,7 +21,7 @@ struct Patch {
     west: Point,
 }
 
-/// The surfaces inside and outside of a patch that was placed.
+/// The surfaces inside and outside of a patch that [`Land::add_patch`] has added.
 #[derive(Clone, Copy)]
 struct Placed {
     /// The land polygon around the patch; `None` if water is around it.
@@ -55,9 +55,9 @@ struct Land {
     is_turned: Vec<bool>,
     placed: Vec<Option<Placed>>,
     /// For each segment between land and water, the index of the land polygon. Has only the segments of patches that
-    /// may have several polygons.
+    /// may bound several land polygons.
     polygon_at: FxHashMap<(Point, Point), usize>,
-    /// For each patch, the index of its land polygon, if it has only one.
+    /// For each patch that bounds only one land polygon, the index of this polygon.
     polygon_of: Vec<Option<usize>>,
 }
 
@@ -168,7 +168,8 @@ fn region_of_simple_ring(ring: Option<&mut CoastPath>) -> (bool, Vec<Rings>) {
 }
 
 /// Returns the region of rings that touch or cross, and whether it is land. The rings wind counter-clockwise around
-/// land and clockwise around water. The larger of the two regions is returned.
+/// land and clockwise around water. If the rings wind around both land and water, the larger of these two regions is
+/// returned.
 fn region_of_meeting_rings(
     group: &RingGroup,
     rings: &[CoastPath],
@@ -182,7 +183,7 @@ fn region_of_meeting_rings(
         |region: &[Rings]| -> i128 { region.iter().flatten().map(|ring| doubled_area(ring)).sum() };
     let is_land = area(&land) >= area(&water);
     if !land.is_empty() && !water.is_empty() {
-        // Part of the rings contradicts the others.
+        // Some of the rings have the wrong direction.
         let against = members().zip(&contours);
         let against = against.filter(|(_, ring)| (doubled_area(ring) > 0) != is_land);
         let found = against.filter_map(|(path, _)| problem_of(CoastProblemKind::Direction, path));
@@ -199,8 +200,8 @@ fn problem_of(kind: CoastProblemKind, ring: &CoastPath) -> Option<CoastProblem> 
 }
 
 impl Patch {
-    /// Returns a problem of one of the rings. If the points of the ring were taken, the problem gets the points of the
-    /// patch.
+    /// Returns a problem of one of the rings. If the points of the ring were moved into the patch, the problem gets the
+    /// points of the patch.
     fn problem_of(&self, kind: CoastProblemKind, ring: &CoastPath) -> Option<CoastProblem> {
         let mut problem = problem_of(kind, ring)?;
         if ring.points.is_empty() {
@@ -225,8 +226,8 @@ struct BorderSegment {
     is_below_patch: bool,
 }
 
-/// Returns the patches in the order of their westernmost points, each with the segment of another patch below that
-/// point.
+/// Returns the patches in the order of their westernmost points, each with the segment directly below that point, if
+/// the segment belongs to another patch.
 fn segments_below(patches: &[Patch], ctx: &Context) -> Vec<(usize, Option<BorderSegment>)> {
     let mut segments = Vec::new();
     for (patch, Patch { polygons, .. }) in (0u32..).zip(patches) {
@@ -261,7 +262,8 @@ fn segments_below(patches: &[Patch], ctx: &Context) -> Vec<(usize, Option<Border
 }
 
 impl Land {
-    /// Returns the land polygon above a segment of a patch that was placed; `None` if there is water.
+    /// Returns the land polygon directly above a segment; `None` if water is above it. The patch of the segment must
+    /// have been added.
     fn polygon_above(&self, segment: &BorderSegment) -> Option<usize> {
         let placed = self.placed.get(segment.patch).copied().flatten()?;
         match (placed.inside, segment.is_below_patch) {

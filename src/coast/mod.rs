@@ -7,7 +7,8 @@
 //! 3. Paths are cut at the antimeridian and at the border of the region (`clipping`), and joined along the border
 //!    (`closing`). The border of the world is the antimeridian and the poles, so Antarctica is no special case. All
 //!    decisions there are exact (`border`).
-//! 4. If no coastline meets the border, other evidence in the file decides whether it is land or water (`region`).
+//! 4. If no coastline meets the border, other evidence in the file decides whether the border lies on land or in water
+//!    (`region`).
 //! 5. Rings that touch or cross are mended together (`contacts`). A sweep finds the ring below each ring, and with it
 //!    whether the ring is in land or in water (`land`).
 
@@ -50,7 +51,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use ways::CoastWays;
 
-/// The maximum length of a gap that is closed unless the user gives another, in metres.
+/// The default of the maximum length of a gap that is closed, in metres.
 pub const CLOSE_DISTANCE_M: f64 = 1000.0;
 
 /// The surface of a region.
@@ -64,7 +65,7 @@ pub enum Surface {
     Water,
 }
 
-/// The options of the search for land.
+/// The options for reading a coast.
 #[derive(Debug, Clone)]
 pub struct CoastOptions {
     /// The input file; `-` is standard input.
@@ -80,7 +81,8 @@ pub struct CoastOptions {
 }
 
 impl CoastOptions {
-    /// Creates options with defaults: gaps of up to [`CLOSE_DISTANCE_M`] are closed, and the file gives the region.
+    /// Creates options with defaults: gaps of up to [`CLOSE_DISTANCE_M`] are closed, and the file determines the
+    /// region.
     pub fn new(input: impl Into<PathBuf>) -> Self {
         Self {
             input: input.into(),

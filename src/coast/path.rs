@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// The points in degrees, and the way of each segment.
+    /// Returns the points in degrees, and the way of each segment.
     fn shown(path: &CoastPath) -> (Vec<(i32, i32)>, Vec<Option<i64>>) {
         let degrees = |point: &Point| (point.lon_e7 / 10_000_000, point.lat_e7 / 10_000_000);
         let segments = 0..path.points.len().saturating_sub(1);

@@ -1,4 +1,4 @@
-//! Polygons in a box.
+//! The polygons of an area in a box.
 
 use super::box_part::BoxPart;
 use crate::area::AreaPolygon;
@@ -13,7 +13,8 @@ impl BoxPart {
         polygons(intersection(self.rings().iter(), &[self.edge_ring()]))
     }
 
-    /// Returns the polygons of the box without the area. Together with the area, they are exactly the box.
+    /// Returns the polygons of that part of the box which lies outside of the area. Together with the area, they are
+    /// exactly the box.
     pub(crate) fn rest(&self) -> Vec<AreaPolygon> {
         if self.is_full() {
             return Vec::new();
@@ -37,7 +38,7 @@ impl BoxPart {
     }
 }
 
-/// Converts polygons. The first ring of each polygon is the outer ring.
+/// Converts lists of rings to polygons. The first ring of each list is the outer ring, and the others are holes.
 fn polygons(polygons: Vec<Rings>) -> Vec<AreaPolygon> {
     let polygon = |rings: Rings| {
         let mut rings = rings.into_iter();

@@ -5,16 +5,16 @@ use crate::osm::format_e7;
 use serde::Serialize;
 use std::fmt;
 
-/// The kind of a problem of a coast. If osmcoastline has an error of the same kind, the name is that of the error.
+/// The kind of a problem of a coast. A kind that osmcoastline also reports has the same name as there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CoastProblemKind {
-    /// A line ends at a point. Its continuation is not known.
+    /// A point at which a line ends. The continuation of the line is not known.
     EndPoint,
     /// A line that was left out because it does not close.
     NotClosed,
-    /// A line ended at a point, and the gap was closed.
+    /// A point at which a line ended. The gap between this point and another end was closed.
     FixedEndPoint,
     /// A line that was added to close a gap.
     AddedLine,
@@ -28,7 +28,7 @@ pub enum CoastProblemKind {
     Overlap,
     /// Two segments cross, or one ends within the other.
     Intersection,
-    /// A ring that crosses itself or others too often to be mended, and was left out.
+    /// A ring that was left out because it crosses itself or other rings too often to be repaired.
     Invalid,
     /// A ring with fewer than three different points, or without an area.
     NotARing,
@@ -43,7 +43,7 @@ pub enum CoastProblemKind {
 }
 
 impl CoastProblemKind {
-    /// The name of the kind in outputs.
+    /// Returns the name of the kind in outputs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::EndPoint => "end_point",
@@ -101,7 +101,7 @@ pub enum ProblemPlace {
     Point(Point),
     /// A line of two or more points.
     Line(Vec<Point>),
-    /// Not known, because nodes have no known location.
+    /// The place is not known, because the locations of the nodes are not known.
     Unknown,
 }
 

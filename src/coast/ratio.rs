@@ -30,7 +30,7 @@ impl Ratio {
         }
     }
 
-    /// Compares two fractions by their continued fractions, so that no product overflows.
+    /// Compares two fractions by their continued fractions, because cross products could overflow.
     pub(super) fn compare(self, other: Self) -> Ordering {
         let (mut a, mut b) = (self.numerator, self.denominator);
         let (mut c, mut d) = (other.numerator, other.denominator);
@@ -41,7 +41,8 @@ impl Ratio {
             let order = match one.cmp(&two) {
                 Ordering::Equal if rest_one == 0 || rest_two == 0 => rest_one.cmp(&rest_two),
                 Ordering::Equal => {
-                    // The remainders are compared by their inverses, so the order is reversed.
+                    // The integer parts are equal. The fractional parts are compared by their reciprocals, which
+                    // reverses the order.
                     (a, b, c, d) = (b, rest_one, d, rest_two);
                     is_reversed = !is_reversed;
                     continue;

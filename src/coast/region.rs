@@ -23,7 +23,7 @@ const WORLD: Bbox = Bbox {
     min_lon_e7: -1_800_000_000,
     max_lon_e7: 1_800_000_000,
 };
-/// A box around data that is at least this wide, in 1e-7 degree, is taken as the whole world.
+/// The minimum width, in 1e-7 degree, of a bounding box that counts as the whole world.
 const NEARLY_ALL: i64 = 3_550_000_000;
 
 /// The region of a coast.
@@ -34,8 +34,8 @@ pub(super) struct CoastRegion {
 }
 
 impl CoastRegion {
-    /// Returns the region of the options. If there is none, returns the box in the header or, if that is missing too,
-    /// the box of the data.
+    /// Returns the region of the options. If the options have no region, returns the box in the header or, if the
+    /// header has none, the box of the data.
     pub(super) fn of(options: &CoastOptions, data: PlannedFile<'_>) -> Result<Self> {
         if let Some(shape) = &options.region {
             let polygons = polygons_of(shape);
@@ -75,7 +75,8 @@ impl CoastRegion {
         Ok(Self { polygons, source })
     }
 
-    /// The border of the region, and for each of its rings the index of its polygon.
+    /// Returns the border of the region and, for each ring of the border, the index of the polygon to which the ring
+    /// belongs.
     pub(super) fn border(&self) -> (Border, Vec<usize>) {
         let polygons = self.polygons.iter().enumerate();
         let owners = polygons.flat_map(|(index, rings)| rings.iter().map(move |_| index));
@@ -89,7 +90,7 @@ fn world() -> Vec<Rings> {
     polygons_of(&Shape::of_bbox(&WORLD))
 }
 
-/// Returns the polygons of a shape, with disjoint insides.
+/// Returns the area of a shape as polygons that do not overlap.
 fn polygons_of(shape: &Shape) -> Vec<Rings> {
     let directed = |ring: &Ring, is_hole: bool| {
         let mut points = ring.points.clone();
@@ -110,8 +111,8 @@ fn polygons_of(shape: &Shape) -> Vec<Rings> {
     if !may_overlap(&polygons) {
         return polygons;
     }
-    // The region of winding is the union of the polygons: inside a hole, the windings of the hole and of its outer ring
-    // cancel each other.
+    // The region with positive winding numbers is the union of the polygons: inside a hole, the windings of the hole
+    // and of its outer ring cancel each other.
     region_of_winding(polygons.iter().flatten(), false)
 }
 
@@ -189,15 +190,15 @@ const SAMPLED_BLOBS: usize = 64;
 /// The maximum number of roads and buildings that are sampled in each blob.
 const SAMPLED_WAYS: usize = 64;
 
-/// Decides about the surface of polygons of the region whose borders no coastline meets.
+/// The sources that show which surface, land or water, is at a border of the region that no coastline meets.
 pub(super) struct Surroundings<'s> {
     pub options: &'s CoastOptions,
     pub data: PlannedFile<'s>,
 }
 
 impl Surroundings<'_> {
-    /// Adds the rings of the border that no coastline meets and that are in land. Returns the surface at the first
-    /// outer border that no coastline meets, if there is one.
+    /// Adds to `rings` those rings of the border that no coastline meets and that lie in land. Returns the surface at
+    /// the first outer ring that no coastline meets, if there is one.
     pub(super) fn add_border(
         &self,
         rings: &mut Vec<CoastPath>,
@@ -231,9 +232,9 @@ impl Surroundings<'_> {
     }
 
     /// Returns the surface at the outer border of each polygon in `outers`. An entry of `outers` is the index of a
-    /// polygon, and whether coastlines meet one of its holes. If they meet no hole and the option `inside` is given,
-    /// the option decides. Otherwise, rings around the polygon decide, then the largest ring in the polygon, then
-    /// whether roads or buildings are in the polygon.
+    /// polygon, and whether coastlines meet one of its holes. If they meet no hole and the option `inside` is set, the
+    /// option decides. Otherwise, a polygon that lies within a ring of land is land. For any other polygon, the largest
+    /// ring in it decides. A polygon without rings is land if it contains roads or buildings.
     fn surfaces(
         &self,
         region: &CoastRegion,
@@ -337,7 +338,7 @@ impl Surroundings<'_> {
     }
 }
 
-/// The number of points of a hole that show whether it is in land.
+/// The maximum number of points of a hole that are tested to find out whether the hole is in land.
 const HOLE_POINTS: usize = 9;
 
 /// Whether a hole of the region is in land. No coastline crosses the border of the hole, but one may touch it at a

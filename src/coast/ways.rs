@@ -35,7 +35,7 @@ pub(super) struct CoastWays {
 #[derive(Clone, Copy)]
 struct CoastWayEntry {
     id: i64,
-    /// The index after the last node.
+    /// The index after the last node of the way in [`CoastWays::nodes`].
     end: usize,
     is_boundary: bool,
 }
@@ -44,7 +44,7 @@ struct CoastWayEntry {
 #[derive(Clone, Copy)]
 pub(super) struct CoastWay<'w> {
     pub id: i64,
-    /// Whether the way has the tag of boundaries, too.
+    /// Whether the way also has the key `boundary`.
     pub is_boundary: bool,
     pub nodes: &'w [i64],
     locations: &'w [Option<Location>],
@@ -135,8 +135,8 @@ impl CoastWays {
         Ok(())
     }
 
-    /// Reads the coastlines of a file. Returns them with a plan of the file. Adds the nodes with the tag of coastlines
-    /// to `problems`.
+    /// Reads the coastlines of a file. Returns them with a plan of the file. Adds to `problems` the nodes that have the
+    /// tag of coastlines, and the coastlines that are also boundaries.
     pub(super) fn read(
         file: &PbfFile,
         ctx: &Context,

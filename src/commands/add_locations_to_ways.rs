@@ -50,8 +50,9 @@ options! {
         keep_untagged_nodes: bool,
         /// Whether nodes without tags that are members of relations are kept.
         keep_member_nodes: bool = true,
-        /// Whether the command fails if a location stays unknown, because the node is not in the file or has no
-        /// location, and the way does not store the location. Otherwise, references to these nodes are only counted.
+        /// Whether the command fails if a location stays unknown. This is the case if the node is not in the file or
+        /// has no location, and the way does not store the location. If not set, references to these nodes are only
+        /// counted.
         strict: bool,
         /// Whether the command also fails if the way stores the location of a node that is not in the file or has no
         /// location.
@@ -96,7 +97,7 @@ pub struct Summary {
     /// The number of references whose location stays unknown: the node is not in the file or has no location, and the
     /// way does not store the location either.
     pub missing_references: u64,
-    /// The number of distinct nodes of `missing_references`.
+    /// The number of distinct nodes to which the `missing_references` refer.
     pub missing_nodes: u64,
     /// The number of references that keep the location which the way stores, because the node is not in the file or has
     /// no location.
@@ -121,12 +122,12 @@ impl Eq for ScratchSummary {}
 
 /// Adds the coordinates of nodes to the ways of a file of current data.
 ///
-/// The location of a reference is that of the node, if the file has the node and the node has a location; otherwise the
-/// one that the way stores already; otherwise it is unknown. Nodes that were left out of the file earlier are not
-/// restored. The header of the output declares that the file has all nodes only if [`Options::keep_untagged_nodes`] is
-/// set, and no way stores the location of a node that is not in the file. The header of a stream is written before the
-/// ways are read. It declares this only if the ways of the input have no locations, or if the header of the input
-/// declares the same.
+/// A reference gets the location of its node. If the file lacks the node or its location, the reference keeps the
+/// location that the way already stores. If the way does not store it either, the location is unknown. Nodes that were
+/// left out of the file earlier are not restored. The header of the output declares that the file has all nodes only if
+/// [`Options::keep_untagged_nodes`] is set, and no way stores the location of a node that is not in the file. If the
+/// output is a stream, its header is written before the ways are read. It then declares this only if the ways of the
+/// input have no locations, or if the header of the input declares the same.
 ///
 /// Reads one file, which may be unsorted, and writes one file. Unless all nodes are kept, first reads the relations to
 /// find the nodes that are their members. Nodes in canonical order are then read once. If locations are kept in memory,
@@ -451,12 +452,12 @@ impl<'f> LocatingRun<'f> {
 
 /// Returns the feature that says which nodes the output has; `None` if the header does not say it, or keeps
 /// [`feature::SOME_NODES`] of the input. If a way turns out to store the location of a node that is not in the file,
-/// [`feature::ALL_NODES`] is not declared in the end.
+/// [`feature::ALL_NODES`] is removed from the header at the end.
 fn nodes_feature(file: &PbfFile, plan: &BlobPlan, options: &Options) -> Option<&'static str> {
     if !options.keep_untagged_nodes {
         return options.keep_member_nodes.then_some(feature::NEEDED_NODES);
     }
-    // The header of a stream cannot be changed in the end.
+    // The header of a stream cannot be changed after it is written.
     let is_stream = options.output.target.is_stream();
     let has_all = match LocationForm::of(file, plan) {
         LocationForm::AllNodes => true,

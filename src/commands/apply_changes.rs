@@ -62,8 +62,8 @@ options! {
     /// By default, locations are removed from ways.
     new(base: impl Into<PathBuf>, changes: Vec<PathBuf>, output: OutputOptions);
     setters {
-        /// How untagged nodes are treated. If set, the coordinates in ways are kept up to date. If `None`, the
-        /// coordinates are removed from ways.
+        /// If set, the coordinates in ways are kept up to date, and the value says how untagged nodes are treated. If
+        /// `None`, the coordinates are removed from ways.
         locations_on_ways: Option<UntaggedNodes>,
         /// Whether a base whose ways have no locations is first copied to a temporary file with locations. Otherwise a
         /// base without locations is an error. Used only if [`Options::locations_on_ways`] is set.
@@ -71,8 +71,8 @@ options! {
         /// The number of days for which changed nodes stay in a base without the nodes that only ways need
         /// ([`UntaggedNodes::AsBase`]). A node stays if its timestamp is at most this number of days before the day of
         /// the replication timestamp in the header of the output, or if one of the two timestamps is missing. With 0,
-        /// no node of this kind stays. A node of the base is removed if it has become too old since the replication
-        /// timestamp of the base. A node that was too old already at that time stays.
+        /// no changed node that only ways need stays. A node of the base is removed if it has become too old since the
+        /// replication timestamp of the base. A node that was too old already at that time stays.
         keep_days: u32 = KEEP_DAYS,
         /// The augmented diffs of the changes. They are complete before the output gets its name.
         augmented_diffs: AugmentedDiffs,
@@ -81,8 +81,8 @@ options! {
         /// Whether the coordinates in ways are kept up to date if the base has some, even if
         /// [`Options::locations_on_ways`] is `None`.
         keeps_locations: bool,
-        /// The time of the data in the base, in seconds since 1970, if the header of the base has no replication
-        /// timestamp and the time is known otherwise.
+        /// The time of the data in the base, in seconds since 1970. Used only if the header of the base has no
+        /// replication timestamp.
         base_time: Option<i64>,
         /// The header of the output before [`OutputOptions::header`] is applied; `None` for the header of the base with
         /// the replication state of the changes.
@@ -91,7 +91,8 @@ options! {
 }
 
 impl Options {
-    /// Returns the number of phases of [`run`], other than those that the passes over a base without an index announce.
+    /// Returns the number of progress phases of [`run`], without those that passes over a base without an index
+    /// announce themselves.
     pub(crate) const fn phases(&self) -> u64 {
         let of_changes = if self.locations_on_ways.is_some() {
             4
@@ -198,8 +199,8 @@ pub(crate) fn open_base(options: &Options, ctx: &Context) -> Result<PbfFile> {
     input::open_to_copy(&options.base, &options.output.encoding(), ctx)
 }
 
-/// Applies changes as [`run`] does, to a base from [`open_base`]. `read_changes` returns the changes, and keeps the
-/// given versions of each object. Changes that `filter` rejects are not applied.
+/// Applies changes as [`run`] does, to a base from [`open_base`]. `read_changes` returns the changes; its argument says
+/// which versions of each object it has to keep. Changes that `filter` rejects are not applied.
 pub(crate) fn apply(
     options: &Options,
     file: PbfFile,
@@ -222,7 +223,8 @@ pub(crate) fn apply(
     }
     let versions = diffs.write_versions(base, &mut changes)?;
     if let (Some(_), Some(filter)) = (&versions, &mut filter) {
-        // The first call may have kept changes of an object only because of an older version, which is no longer there.
+        // The first call may have kept changes of an object only because of an older version of the object, which
+        // `write_versions` has removed.
         filter.filter(base, &mut changes)?;
     }
     let form = LocationForm::of(&file, &plan);

@@ -1,8 +1,9 @@
-//! `augmented-diff`: writes what changes do to a file, with the objects before and after them.
+//! `augmented-diff`: writes the effects of changes on a file, with each object before and after the changes.
 //!
-//! Passes over the base (`find`, `ways`, `relations`) find and keep (`kept`) the objects that changes concern, and what
-//! their geometry needs (`geometry`). `history` has the versions between the old and the new state. Then the actions
-//! are found in order of kind and id (`actions`), and encoded (`xml`, `groups`, `feed`, `tiles`).
+//! Passes over the base (`find`, `ways`, `relations`) find and keep (`kept`) the objects that changes concern, and
+//! collect the locations and ways that the geometries of these objects need (`geometry`). `history` has the versions
+//! between the old and the new state. Then the actions are found in order of kind and id (`actions`), and encoded
+//! (`xml`, `groups`, `feed`, `tiles`).
 
 mod action;
 mod actions;
@@ -91,7 +92,7 @@ pub enum Output {
     /// A file of XML, compressed if its name says so.
     Xml(OutputTarget),
     /// A file of GeoJSON, compressed if its name says so: a collection of features, or with `is_sequence` a text
-    /// sequence (RFC 8142). The geometry of an action is the new one; after a deletion, the old one.
+    /// sequence (RFC 8142). A feature has the new geometry of its object, or the old geometry if the object is deleted.
     GeoJson {
         /// The file.
         target: OutputTarget,
@@ -99,7 +100,7 @@ pub enum Output {
         is_sequence: bool,
     },
     /// A file of comma-separated values (RFC 4180), compressed if its name says so. Each action has a location: the
-    /// point if the geometry is one, and otherwise the middle of the box around the geometry. Tags are JSON objects.
+    /// geometry itself if it is a point, and otherwise the middle of its box. Tags are JSON objects.
     Csv(OutputTarget),
     /// A Parquet table with a row for each object. The old and the new geometry are those that an
     /// [`export`](crate::commands::export) of a table writes by default. A route also has an action if a route that is
@@ -129,14 +130,14 @@ pub enum Output {
 }
 
 options! {
-    /// The augmented diffs that a command writes of the changes that it applies.
+    /// The augmented diffs that a command writes while it applies changes.
     #[derive(Debug, Clone, Default)]
     #[non_exhaustive]
     pub struct AugmentedDiffs {
     }
     setters {
         /// The outputs: at most one with tiles, and at most one with actions; empty for none. They are complete before
-        /// the data gets its name.
+        /// the data file gets its name.
         outputs: Vec<Output>,
         /// The rules that select the actions to write.
         selection: Selection,
@@ -144,7 +145,7 @@ options! {
 }
 
 options! {
-    /// The actions that are written.
+    /// The rules that select the actions to write.
     #[derive(Debug, Clone, Default)]
     #[non_exhaustive]
     pub struct Selection {
@@ -155,7 +156,8 @@ options! {
         /// The region that an object has to share a point with, before or after the changes; `None` for all objects. An
         /// area that contains the region shares all points with it.
         region: Option<Shape>,
-        /// The expressions. One of them has to match an object, before or after the changes; empty for all objects.
+        /// The expressions, at least one of which has to match an object before or after the changes; empty for all
+        /// objects.
         filter: Vec<ObjectExpression>,
         /// The maximum number of members of a relation that is written with the geometry of its members; `None` for no
         /// limit.
@@ -169,7 +171,7 @@ options! {
 }
 
 impl AugmentedDiffs {
-    /// The versions of changes that the outputs need.
+    /// Returns the versions of changes that the outputs need.
     pub(crate) fn kept_versions(&self) -> KeptVersions {
         if self.outputs_for_versions(KeptVersions::All).is_empty() {
             KeptVersions::Newest
@@ -224,7 +226,7 @@ impl AugmentedDiffs {
         nodes.next()
     }
 
-    /// The outputs that need the given versions of changes.
+    /// Returns the outputs that need the given versions of changes.
     fn outputs_for_versions(&self, versions: KeptVersions) -> Vec<&Output> {
         let outputs = self.outputs.iter();
         outputs
@@ -234,7 +236,7 @@ impl AugmentedDiffs {
 }
 
 impl Selection {
-    /// The geometries that the selected actions need.
+    /// Returns which geometries the selected actions need.
     fn geometry_needs(&self, follows_routes: bool) -> GeometryNeeds {
         GeometryNeeds {
             max_members: self.max_relation_members.unwrap_or(u64::MAX),
@@ -244,7 +246,7 @@ impl Selection {
 }
 
 impl Output {
-    /// The directory for temporary files.
+    /// Returns the directory for temporary files.
     fn scratch_directory(&self) -> PathBuf {
         match self {
             Self::ByChangeset(directory) | Self::ByChangeFile { directory, .. } => {
@@ -266,7 +268,7 @@ impl Output {
         }
     }
 
-    /// The file; `None` for a directory.
+    /// Returns the output file; `None` for a directory.
     pub(crate) fn target(&self) -> Option<&OutputTarget> {
         match self {
             Self::Xml(target)
@@ -279,7 +281,7 @@ impl Output {
         }
     }
 
-    /// The versions of changes that the output needs.
+    /// Returns the versions of changes that the output needs.
     pub(crate) fn kept_versions(&self) -> KeptVersions {
         match self {
             Self::ByChangeset(_) | Self::ByChangeFile { .. } => KeptVersions::All,
@@ -352,8 +354,8 @@ fn with_base<T>(
     take(&Base::new(PlannedFile { ctx, ..source }, replaces))
 }
 
-/// Augmented diffs that are made while another command applies the changes. Blobs of ways that both need are decoded
-/// once.
+/// Augmented diffs that are made while another command applies the changes. Blobs of ways that the diffs and the other
+/// command both need are decoded only once.
 pub(crate) struct OngoingDiffs<'o, 'c> {
     search: Search<'o, 'c>,
     base: Base<'o>,
@@ -389,7 +391,7 @@ impl<'o, 'c> OngoingDiffs<'o, 'c> {
     }
 
     /// Reads the blobs that the [observer](Self::observer) was not shown, and writes the augmented diffs. Returns the
-    /// summary of the one with actions, and of the one with tiles.
+    /// summary of the augmented diff with actions, and that of the augmented diff with tiles.
     pub(crate) fn finish(self) -> Result<[Option<Summary>; 2]> {
         let findings = self.search.finish()?;
         let [mut actions, mut tiles] = [None, None];
@@ -522,7 +524,7 @@ impl<'b> Base<'b> {
         self.source.file.header.has(feature::LOCATIONS)
     }
 
-    /// Whether ways may have nodes that are not in the base as objects, and store their locations.
+    /// Whether the base may lack nodes of its ways as objects, and have only their locations, which the ways store.
     fn may_lack_nodes(&self) -> bool {
         LocationForm::of(self.source.file, self.source.plan).may_lack_nodes()
     }

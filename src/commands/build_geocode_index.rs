@@ -62,8 +62,8 @@ options! {
         /// The directory for temporary files; `None` for the directory of the index.
         temp_dir: Option<PathBuf>,
         /// The maximum memory for locations, in bytes. `None` allows a sixteenth of the size of the input, clamped
-        /// between 1 GB and 8 GB, but at most 80 % of the available memory. If [`index_type`](Self::index_type) names a
-        /// method, `None` sets no limit.
+        /// between 1 GiB and 7 GiB, but at most 80 % of the available memory. If [`index_type`](Self::index_type) names
+        /// a method, `None` sets no limit.
         max_memory: Option<u64>,
     }
 }

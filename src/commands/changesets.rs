@@ -1,5 +1,5 @@
-//! Files of changesets, which `cat` concatenates and `changeset-filter` selects from. The inputs and the output are
-//! text.
+//! Files of changesets. `cat` concatenates them, and `changeset-filter` copies some of their changesets. The inputs and
+//! the output are text.
 
 use crate::engine::{Format, OutputOptions};
 use crate::error::{Error, Result};
@@ -122,7 +122,7 @@ pub(super) fn write(
     }))
 }
 
-/// Returns the form of an output that can hold changesets; `None` for other outputs.
+/// Returns the text options of an output that can hold changesets; `None` for other outputs.
 fn text_options(output: &OutputOptions) -> Option<&TextOptions> {
     match &output.format {
         Format::Text(options) if options.format != TextFormat::Csv => Some(options),

@@ -67,8 +67,8 @@ options! {
         /// Whether to check that closed ways, multipolygons and boundaries are areas, as in an
         /// [export](super::export::run) of areas with the default options.
         areas: bool,
-        /// Whether to find nodes and ways with the location and the tags of another one, and keys that an object has
-        /// more than once.
+        /// Whether to find nodes and ways that have the same location and the same tags as another one, and keys that
+        /// an object has more than once.
         doubled: bool,
         /// The file that shows where areas are broken and objects are doubled; `None` for no file.
         problem_file: Option<ProblemFile>,
@@ -178,8 +178,8 @@ fn check_objects(options: &Options, file: &PbfFile, ctx: &Context) -> Result<Sum
     Ok(summary)
 }
 
-/// Completes the counts of locations in ways. Compares these locations with those of the nodes if the check is
-/// complete.
+/// Completes the counts of locations in ways. Compares these locations with those of the nodes if [`Options::full`] is
+/// set.
 fn check_locations(
     summary: &mut Summary,
     options: &Options,
@@ -190,7 +190,7 @@ fn check_locations(
         let missing = summary.missing.and_then(|missing| missing.nodes_in_ways);
         found.unknown = missing.unwrap_or(0);
     }
-    // The versions of a node in a history file have locations of their own.
+    // In a history file, each version of a node has a location of its own, so the comparison has no meaning.
     if source.file.header.has(feature::HISTORY) || options.kinds != KindSet::ALL {
         return Ok(());
     }
@@ -212,7 +212,7 @@ fn check_locations(
     Ok(())
 }
 
-/// The description of the fault that the header declares all nodes, but some of them are not in the file.
+/// The description of the fault that the header declares that the file has all nodes, although it lacks some.
 const FALSE_PROMISE: &str = "the header declares pbfhogg.AllNodes, and ways store locations of nodes that are not in the file";
 
 impl Options {
@@ -320,7 +320,7 @@ impl Check<'_> {
         }
     }
 
-    /// The rules for the objects of a kind.
+    /// Returns the rules for the objects of a kind.
     fn rules_of(&self, kind: ObjectKind) -> KindCheck {
         KindCheck {
             kind,

@@ -23,9 +23,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The name of the file in a directory that has the summary and the land of the coast.
+/// The name of the file, in an output directory, with the summary and the land of the coast.
 const SUMMARY: &str = "coastline.json";
-/// The name of the file in a directory that lists the ways of the coast.
+/// The name of the file, in an output directory, with the list of the ways of the coast.
 const WAYS: &str = "ways.txt";
 /// The distance by which cells overlap, in 1e-7 degree: about 11 m at the equator.
 const OVERLAP_E7: u32 = 1_000;
@@ -64,14 +64,14 @@ pub enum LayerFormat {
 pub struct LayerFile {
     /// The layer.
     pub layer: CoastLayer,
-    /// The target; of a Shapefile, that of the file that ends in `.shp`.
+    /// The target. For a Shapefile, this is the target of the file that ends in `.shp`.
     pub target: OutputTarget,
     /// The format.
     pub format: LayerFormat,
 }
 
 impl LayerFile {
-    /// A file of a layer.
+    /// Creates a file of a layer.
     pub const fn new(layer: CoastLayer, target: OutputTarget, format: LayerFormat) -> Self {
         Self {
             layer,
@@ -87,7 +87,7 @@ options! {
         /// The input, the region, and how the coast is read.
         pub coast: CoastOptions,
     }
-    /// No outputs.
+    /// By default, there are no outputs.
     new(coast: CoastOptions);
     setters {
         /// The directory for all layers.
@@ -98,14 +98,15 @@ options! {
         files: Vec<LayerFile>,
         /// The size of the cells into which polygons are divided, in 1e-7 degree; `None` for whole polygons.
         cell_e7: Option<u32>,
-        /// The coordinate reference systems of Shapefiles. A directory has its Shapefiles in each of them. The
-        /// Shapefile of a single layer has the first one.
+        /// The coordinate reference systems of Shapefiles. A directory has its Shapefiles in all of these systems. The
+        /// Shapefile of a single layer has the first of them.
         projections: Vec<Projection> = vec![Projection::Degrees, Projection::WebMercator],
         /// A directory or a file of an earlier run, with whose land the coast is compared.
         against: Option<PathBuf>,
-        /// The share of the land of a cell that may be lost, from 0 to 1.
+        /// The share of the land of a cell, and of the rings of the coast, that may be lost, from 0 to 1.
         max_loss: f64 = 0.01,
-        /// Change files. If they do not concern the coast, the directory stays as it is.
+        /// Change files. If the directory has the output of an earlier run and the changes do not concern the coast,
+        /// nothing is written.
         changes: Vec<PathBuf>,
     }
 }
@@ -193,7 +194,7 @@ impl Summary {
 
 /// Makes polygons of land and water of the coastlines of a file.
 ///
-/// Reads one file. Writes the layers in files, or all of them in a directory. Together, land and water cover exactly
+/// Reads one file. Writes single layers to files, or all layers to a directory. Together, land and water cover exactly
 /// the region or, if they are divided into cells, exactly the part of the region in each cell. Calls `report` with each
 /// problem.
 ///
@@ -310,7 +311,7 @@ fn write(
     for file in own {
         file.commit_unflushed()?;
     }
-    // The files of single layers are complete before a directory takes the place of another.
+    // The files of single layers are complete before the new directory takes the place of the old one.
     commit_together(others)?;
     directory.map_or(Ok(()), |directory| directory.complete(ctx))
 }

@@ -53,7 +53,7 @@ pub struct Defects {
 }
 
 impl Defects {
-    /// The header of an output with these properties.
+    /// Returns the header of an output with these properties.
     fn header(&self, input: &HeaderBlock) -> HeaderBlock {
         let mut header = header_of_part(input.clone(), self.drop.is_none());
         header.set_optional(feature::SORTED, false);
@@ -66,7 +66,7 @@ impl Defects {
         header
     }
 
-    /// The write options of an output with these properties.
+    /// Returns the write options of an output with these properties.
     fn write_options(&self, write: WriteOptions) -> WriteOptions {
         WriteOptions {
             toc: write.toc && !self.strip_index,

@@ -52,7 +52,7 @@ options! {
         /// The rules that decide whether two objects are equal.
         equality: Equality,
         /// Whether objects are matched by id and version, and not only by id. Objects of history files are always
-        /// matched by both.
+        /// matched by id and version.
         by_version: bool,
         /// Whether to read and compare blobs with equal content hashes, too.
         verify: bool,
@@ -153,7 +153,7 @@ impl Default for Deletions {
     }
 }
 
-/// The numbers of objects that are in one file alone, equal, or different.
+/// The numbers of objects that only one file has, and of objects that are equal or different in the two files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Counts {
     /// The number of objects that only the old file has.
@@ -211,9 +211,9 @@ pub struct Summary {
     /// The number of nodes whose coordinates are rounded in the change file, which has seven decimals. Counted only for
     /// a change file.
     pub inexact: u64,
-    /// The number of ways that differ only in the locations that they store for nodes. If a change file is written,
-    /// ways that store the location of a node which the change file deletes count, too. The change file has all of
-    /// these ways with their locations.
+    /// The number of ways that differ only in the locations that they store for nodes. If a change file is written, a
+    /// way also counts if it stores the location of a node that the change file deletes. The change file contains all
+    /// of these ways with their locations.
     pub relocated: u64,
     /// The number of ways that store the location of a node in the old file, but not in the new file, although neither
     /// file has the node. The change file cannot remove a location. Counted only for a change file.
@@ -221,7 +221,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The counts of all kinds together.
+    /// Returns the counts of all kinds together.
     pub fn total(&self) -> Counts {
         let mut total = self.nodes;
         total.add(&self.ways);
@@ -285,14 +285,15 @@ pub(crate) struct DerivedChanges {
     pub plan: BlobPlan,
 }
 
-/// The memory in bytes that changes between two files may always take, and the memory for each byte of the files. Real
-/// files have changes of at most half of that size. A small file of repeated content may have changes of a thousand
-/// times its size.
+/// The constant part of the default maximum memory for the changes between two files, in bytes.
+/// [`CHANGE_MEMORY_PER_BYTE`] is added for each byte of the files. Changes between real files take at most half of the
+/// maximum. The changes of a small file with repeated content may take a thousand times the size of the file.
 const CHANGE_MEMORY: u64 = 64 << 20;
 const CHANGE_MEMORY_PER_BYTE: u64 = 64;
 
-/// Returns the changes that turn the file `old` into `new`, both of current data. Calls `max_memory` with a maximum in
-/// proportion to the files. Fails if the changes take more bytes than `max_memory` returns.
+/// Returns the changes that turn the file `old` into `new`, both of current data. Calls `max_memory` with the default
+/// of the maximum memory in bytes, which depends on the size of the files. Fails if the changes take more bytes than
+/// `max_memory` returns.
 pub(crate) fn changes_between(
     old: &Path,
     new: &Path,

@@ -6,8 +6,8 @@ use crate::osm::Bbox;
 const MAX_LAT_E7: i32 = 900_000_000;
 
 /// Returns the likely reason why `region` is empty, as the end of a sentence. `data` is the box around the nodes of the
-/// file. If the latitude and the longitude of the region look swapped, the text says so. If the file `may_lack_nodes`,
-/// its ways may reach beyond `data`.
+/// file. If the latitude and the longitude of the region look swapped, the text says so. If `may_lack_nodes` is set,
+/// the file may lack nodes of its ways, so the ways may reach beyond `data`.
 pub(super) fn reason(region: &Bbox, data: &Bbox, may_lack_nodes: bool) -> String {
     let swapped = Bbox {
         min_lat_e7: region.min_lon_e7,

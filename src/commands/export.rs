@@ -172,10 +172,10 @@ pub type Report<'r> = dyn FnMut(&Problem) -> Result<()> + 'r;
 /// Writes the objects of a file without history as features.
 ///
 /// The features of text output come in the order nodes, ways, relations, and within each kind in file order. If a way
-/// becomes a line and an area, the line comes first. The location of a node of a way is that of the node, or, if the
-/// node is not in the file, the one that the way stores. If the header declares that ways store locations, nodes are
-/// looked up only for ways that lack one. Calls `report` with each problem of an object, in the order of the input. If
-/// `report` fails, the command fails.
+/// becomes a line and an area, the line comes first. For a node of a way, the location of the node in the file is used.
+/// If the file lacks the node, the location that the way stores is used. If the header declares that ways store
+/// locations, nodes are looked up only for ways that lack a location. Calls `report` with each problem of an object, in
+/// the order of the input. If `report` fails, the command fails.
 ///
 /// # Memory
 ///

@@ -95,7 +95,7 @@ options! {
         /// a location are left out, and a warning gives their number. Otherwise such a change file is an error.
         accepts_changes: bool,
         /// With [`Antimeridian::Cut`], the meridians of 180 degrees east and west are the same, so that a region that
-        /// ends there has the nodes on both. With [`Antimeridian::Keep`], coordinates are taken as they are.
+        /// ends at one of them has the nodes on both. With [`Antimeridian::Keep`], they are different meridians.
         antimeridian: Antimeridian,
     }
 }
@@ -159,8 +159,9 @@ pub struct Extracted {
 /// A way lies in a region if one of its nodes does. The location of a node that is not in the file is the one that the
 /// way stores for it. A file whose ways have locations therefore gives the same ways and relations as the file with all
 /// nodes. Nodes that are not in the file are not written. If the header does not say which nodes the file has, some
-/// blobs are read once more: those with ways that store a location in a region for a node which was found in no region,
-/// and those that may have such a node. In a history file, the locations that ways store do not count.
+/// blobs are read once more. These are the blobs with ways that store a location in a region for a node that was found
+/// in no region, and the blobs that may have such a node. In a history file, the locations that ways store do not
+/// count.
 ///
 /// # Memory
 ///
@@ -240,7 +241,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-/// The number of phases. They find nodes, find ways, find relations, complete ways and write objects.
+/// The number of phases: find nodes, find ways, find relations, complete ways, and write objects.
 const PHASES: u64 = 5;
 
 /// Works like [`run`], but with a file that is already open. Has [`PHASES`] phases.

@@ -244,7 +244,7 @@ impl LookupRun<'_> {
         Ok(())
     }
 
-    /// The quotes in which fields of the table may have line breaks.
+    /// The positions at which a quote begins a field that may have line breaks.
     fn quotes(&self) -> Quotes {
         self.table
             .as_ref()

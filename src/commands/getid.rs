@@ -54,7 +54,7 @@ options! {
 }
 
 impl Options {
-    /// Whether the output has all nodes of its ways that the file has. `wanted` are the wanted objects.
+    /// Whether the output has all those nodes of its ways that are in the file. `wanted` has the wanted objects.
     fn keeps_nodes_of_ways(&self, wanted: &IdSets) -> bool {
         if self.invert {
             wanted.of(ObjectKind::Node).is_empty()
@@ -211,7 +211,7 @@ struct LocatedWays<'f> {
 }
 
 impl<'f> LocatedWays<'f> {
-    /// Returns the file if nodes of ways are wanted, and if ways may store the locations of missing nodes.
+    /// Returns the file if a stored location makes a referenced node count as found, and if ways may store locations.
     fn if_needed(options: &Options, file: &'f PbfFile, plan: &BlobPlan) -> Option<Self> {
         let is_needed = options.add_referenced && !options.needs_nodes;
         let is_located = LocationForm::of(file, plan).has_locations();
@@ -255,8 +255,9 @@ impl<'f> LocatedWays<'f> {
     }
 }
 
-/// Returns two sets of ids, as far as the options ask for them. The first set has the objects that wanted objects refer
-/// to and those that refer to wanted objects. The second set has only those that refer to wanted objects.
+/// Returns two sets of ids. The first set has the objects that wanted objects refer to, if the options ask for them,
+/// and all objects of the second set. The second set has the objects that refer to wanted objects, if the options ask
+/// for them.
 fn follow_references(
     options: &Options,
     source: PlannedFile<'_>,
@@ -282,12 +283,12 @@ struct KeepRule<'a> {
     added: &'a IdSets,
     /// The ids of the objects that refer to wanted objects. These objects always keep their tags.
     referring: &'a IdSets,
-    /// The written objects of decoded blobs.
+    /// The written objects, which are recorded to find objects that occur twice.
     chosen: &'a Chosen,
 }
 
 impl KeepRule<'_> {
-    /// Decides about a blob by its entry.
+    /// Decides by the entry of a blob whether the blob is visited, copied or dropped.
     fn decide(
         &self,
         entry: &BlobEntry,

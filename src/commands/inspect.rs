@@ -44,7 +44,7 @@ options! {
         /// The input file; `-` is standard input.
         pub input: PathBuf,
     }
-    /// The report has no statistics, lists and compression, and needs only the header and the index.
+    /// The report has no statistics, no lists and no compression. It needs only the header and the index.
     new(input: impl Into<PathBuf>);
     setters {
         /// The requested statistics, none by default. Most of them need a visit to every object of the file.
@@ -327,12 +327,12 @@ fn index_kind_of(file: &PbfFile) -> Result<IndexKind> {
 /// Reports the content of a file, which may be unsorted or a history file.
 ///
 /// Reads the header of one file and the end of its table of contents, in two reads. Reads the whole table if the report
-/// is also about single blobs, or if the header has no summary of the table. Without a table of contents, reads all
-/// BlobHeaders, and decodes the blobs without an index. Decodes all blobs of several kinds, and the blobs with objects
-/// of the kinds that [`Options::statistics`] need. For [`Statistics::extended`], decodes only blobs whose entries in
-/// the table of contents have no statistics. Some blobs are also read for [`Options::compression`],
-/// [`Options::list_blobs`] and [`Options::maxima`], which needs the whole table. [`Options::top`] decodes all blobs
-/// once more, and those of relations three times. Writes nothing.
+/// is also about single blobs or about [`Options::maxima`], or if the header has no summary of the table. Without a
+/// table of contents, reads all BlobHeaders, and decodes the blobs without an index. Decodes all blobs of several
+/// kinds, and the blobs with objects of the kinds that [`Options::statistics`] need. For [`Statistics::extended`],
+/// decodes only blobs whose entries in the table of contents have no statistics. Some blobs are also read for
+/// [`Options::compression`], [`Options::list_blobs`] and [`Options::maxima`]. [`Options::top`] decodes all blobs once
+/// more, and those of relations three times. Writes nothing.
 ///
 /// # Memory
 ///
@@ -347,8 +347,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-/// Reports the content of a file. Also returns the counts of its objects, which are empty unless objects are visited
-/// one by one, and the plan of the file, which is empty if the summary of the table of contents is sufficient.
+/// Reports the content of a file. Also returns the counts of its objects and the plan of the file. The counts are empty
+/// unless objects are visited one by one. The plan is empty if the summary of the table of contents is sufficient.
 fn examine<C: ObjectCounter>(options: &Options, ctx: &Context) -> Result<(Summary, (C, BlobPlan))> {
     let by_blobs = options.needs_single_blobs();
     let file = if !by_blobs {
@@ -473,7 +473,8 @@ fn report(
     })
 }
 
-/// Determines how the blobs in the sample are compressed, if the options ask for that and the file is not a text.
+/// Determines how the blobs in the sample are compressed. Returns `None` if the options do not ask for this, or if the
+/// input is in a text format.
 fn compression_of(
     options: &Options,
     file: &PbfFile,

@@ -3,7 +3,7 @@
 use crate::osm::TypeThenId;
 use crate::pbf::{BlobEntry, BlobFlags, Object, ObjectBody, ObjectCounts, TocSummary};
 
-/// The counts of consecutive objects, and what is known of their order. Adjacent sequences can be joined.
+/// The counts of consecutive objects, and facts about their order. The counts of adjacent sequences can be joined.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ObjectCensus {
     /// The counts of nodes, ways and relations.

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
-/// A hash that identifies a state of a file. It is made of the replication state, the size and, if the table of
-/// contents has them, the hashes of all blobs.
+/// A hash that identifies a state of a file. It covers the replication state, the size and, if the file has a table of
+/// contents, the hashes of all blobs in the table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DataIdentity(String);
 

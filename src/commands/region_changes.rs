@@ -109,15 +109,15 @@ pub enum RegionOutcome {
     CutAnew(String),
 }
 
-/// Writes a change file for each region, which turns the region's extract of the file before the changes into its
-/// extract of the file after the changes. It has the same changes, in the same order, as a [`diff`] of both extracts.
+/// Writes a change file for each region. The change file turns the extract of the region before the changes into the
+/// extract after the changes. It has the same changes, in the same order, as a [`diff`] of the two extracts.
 ///
 /// Reads the change files for the ids of the objects that they name. Reads the blobs of each extract that may have one
 /// of these objects. For a region within another region, reads only the blobs that may have one of the objects found in
 /// the extract of the outer region. Reads the blobs of the planet with changed nodes, all its ways, and the blobs with
 /// nodes of affected ways. If a region keeps relations, also reads the relations of the planet, twice if a region
-/// completes relations. Then reads the blobs of the planet that may have an object which decides about affected
-/// objects, and the blobs of extracts and planet with objects that may enter or leave. The ways of the planet are read
+/// completes relations. Then reads the blobs of the planet and of the extracts that may have an object which decides
+/// about affected objects, and the blobs with objects that may enter or leave a region. The ways of the planet are read
 /// once more if a way left a region although only its nodes changed: another way may keep these nodes.
 ///
 /// A region has to be cut out anew if the planet or its extract is a history file, not in canonical order, not proven
@@ -228,14 +228,14 @@ struct RegionUpdate<'a> {
     regions: &'a Regions<'a>,
     changed: IdSets,
     before: Before,
-    /// The changed objects that each extract has.
+    /// For each region, a temporary file with the changed objects that the extract of the region has.
     old: FxHashMap<u32, ScratchFile>,
     /// The directory for temporary files.
     directory: PathBuf,
     /// The number of objects of each extract.
     counts: Vec<u64>,
-    /// The regions whose extracts can be used, each with a region whose extract has all of its objects, if there is
-    /// one. That other region comes earlier in the list.
+    /// The regions whose extracts can be used. If the extract of another region has all objects of a region's extract,
+    /// the second value is the other region, which comes earlier in the list.
     order: Vec<(usize, Option<usize>)>,
     outcomes: Vec<Option<RegionOutcome>>,
     ctx: &'a Context,
@@ -275,8 +275,8 @@ impl RegionUpdate<'_> {
     /// Calls `read` with each extract that can be used and with the ids to look up in it, several extracts at a time.
     /// Calls `take` with the number of the region and the result. `take` returns the ids that the extract has.
     ///
-    /// The ids are `ids`, or for a region within another region, those that the extract of the outer region has. The
-    /// results of outer regions therefore come first.
+    /// The ids to look up are `ids` or, for a region within another region, the ids that the extract of the outer
+    /// region has. Outer regions are therefore read first.
     fn read_extracts<T: Send>(
         &self,
         name: &'static str,
@@ -425,8 +425,8 @@ impl RegionUpdate<'_> {
         Ok(())
     }
 
-    /// Returns the regions without a result in whose extracts too many objects can change, each with the result that
-    /// says so.
+    /// Returns those regions without a result whose extracts have too many objects that can change. Each region comes
+    /// with its result.
     fn outcomes_of_large_changes(
         &self,
         ids: &FxHashMap<u32, IdSets>,
@@ -549,8 +549,8 @@ impl RegionUpdate<'_> {
         let had: IdSet = self.before.ways.refs.iter().copied().collect();
         let mut found = affected.holders.clone();
         let mut kept = Vec::new();
-        // The search for affected ways did not record the ways of the nodes in `others`. They are read from the
-        // extracts or from the planet, whichever have fewer objects.
+        // The search for affected ways did not record the ways of the nodes in `others`. These ways are read from the
+        // extracts, if the extracts have fewer objects than the planet, and otherwise from the planet.
         let others = undecided.iter().map(|(region, nodes)| {
             let nodes = nodes.ids().filter(|id| !had.contains(*id));
             (*region, nodes.collect::<IdSet>())
@@ -584,7 +584,7 @@ impl RegionUpdate<'_> {
         Ok(kept)
     }
 
-    /// Adds the ways of a file that have nodes in `nodes`.
+    /// Adds the ways of a file that have a node in `nodes` to `found`.
     fn add_holders(&self, file: &SortedFile, nodes: &IdSet, found: &mut NodeHolders) -> Result<()> {
         let none = IdSet::default();
         let name = "find ways that keep nodes";

@@ -314,7 +314,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 /// The hidden directory for files that are not published yet.
 struct WorkDirectory {
     path: PathBuf,
-    /// The directory of the files. A signal that ends the program removes it. `None` only while the value is dropped.
+    /// The directory of the files. It is removed even if a signal ends the program. `None` only while the value is
+    /// dropped.
     scratch: Option<ScratchDirectory>,
 }
 

@@ -83,7 +83,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
     ctx.expect_phases(2);
     let mut report = Report::default();
     let input = Input::open_in(&options.input, ctx)?;
-    // A file whose format cannot be told may be a PBF file with a damaged start.
+    // A file whose format is not recognised may be a PBF file with a damaged start.
     if let Ok(Some(format)) = input::text_format(&input, ctx) {
         return text::repair(&input, format, options, ctx);
     }
@@ -101,7 +101,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
     survey.examine(&input, &mender, add_to_copy, ctx)?;
     survey.add_loss_of_end(&input, report.unpacked_in_part);
     survey.report(&mut report);
-    // A whole file may have no objects.
+    // It is no error if an undamaged file has no objects.
     let is_whole = report.is_complete() && report.lost.is_empty();
     if !survey.saves_objects() && !is_whole {
         return Err(nothing_saved_error(&input));
@@ -142,10 +142,10 @@ fn unpack_file(input: Input, report: &mut Report) -> Result<Input> {
     }
 }
 
-/// Reads the data up to the first damage. Errors of the input are returned.
+/// A reader whose data ends at the first damage. Errors of the input are returned.
 struct UntilError<R> {
     reader: R,
-    /// The message about the damage; `None` before it.
+    /// The message about the damage; `None` if no damage was found yet.
     failure: Option<String>,
 }
 

@@ -42,7 +42,7 @@ options! {
 /// version. A single file is copied in one pass as long as the pass finds it in order. Otherwise a blob is copied if it
 /// is in order and its id range overlaps no other blob. All blobs that are not copied are merged. Writes one file. If
 /// blobs overlap widely, sorted runs are first written to a temporary file in the directory of the output. If all
-/// objects of current data are kept, a warning has the number of those that occur again.
+/// objects are kept, and no input is a history or a change file, a warning has the number of objects that occur again.
 ///
 /// # Memory
 ///
@@ -77,7 +77,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         output: options.output.clone(),
         dedupe: options.dedupe,
         changesets: options.changesets,
-        // Changes, and data with changes, have several versions of an object.
+        // Change files, and mixtures of data and changes, have several versions of an object, so repeats are normal.
         tells_repeats: !options.accepts_mixture,
         keeps_locations: options.keeps_locations,
     };

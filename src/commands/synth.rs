@@ -3,7 +3,7 @@
 //! The world consists of towns. Each town is generated from the seed and the number of the town, independently of the
 //! other towns, so towns can be generated in any order, on all cores, and in bounded memory. The seed also decides on
 //! which day an object changes. The state after any number of days can therefore be generated directly. It must equal
-//! the base, which is the state at day 0, with the change files of these days applied.
+//! the result of applying the change files of these days to the base, which is the state at day 0.
 
 mod changes;
 mod names;

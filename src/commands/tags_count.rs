@@ -150,7 +150,7 @@ pub(super) fn count(
     let kept = options.min_count..=options.max_count;
     let (mut tags, distinct) = table.finish(|count| kept.contains(&count))?;
     let by_name = |a: &TagCount, b: &TagCount| (&a.key, &a.value).cmp(&(&b.key, &b.value));
-    // A single function handles all orders, because each instance of a parallel sort is long code.
+    // A single comparison function handles all orders, because each instance of a parallel sort adds much code.
     sort_by(&mut tags, ctx, |a, b| match options.order {
         TagOrder::CountDescending => b.count.cmp(&a.count).then_with(|| by_name(a, b)),
         TagOrder::CountAscending => a.count.cmp(&b.count).then_with(|| by_name(a, b)),
@@ -255,7 +255,7 @@ impl TagCounter {
         self.add_tags(strings, scratch, table)
     }
 
-    /// Adds the counts of the wanted keys of a block to `table`, for the objects of a kind.
+    /// Adds the counts of the wanted keys to `table`. `scratch` has the counts for the objects of `kind` in a block.
     fn add_keys(
         &self,
         kind: ObjectKind,

@@ -24,7 +24,7 @@ use crate::runtime::Context;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// The changes of tags: first the changes by region, then the rules in order, then the changes of the table.
+/// The changes of tags. The tags of regions are set first. Then the rules are applied in order, and finally the table.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct TagEdits {
@@ -37,7 +37,7 @@ pub struct TagEdits {
 }
 
 impl TagEdits {
-    /// The changes that rules make.
+    /// Creates edits that consist of rules alone.
     pub const fn new(rules: Vec<TagRule>) -> Self {
         Self {
             regions: Vec::new(),
@@ -51,7 +51,7 @@ impl TagEdits {
         self.regions.is_empty() && self.rules.is_empty() && self.table.is_none()
     }
 
-    /// Adds the rules and the table to an editor that has the regions.
+    /// Appends the rules and then the table to the steps of an editor.
     fn add_steps_to(&self, mut editor: TagEditor) -> TagEditor {
         for rule in &self.rules {
             editor.push(rule.to_string(), EditStep::Rule(rule.clone()));
@@ -132,9 +132,9 @@ pub struct Summary {
 /// Reads one file, which may be unsorted or a history file, and writes one file, in the order of the input. Ids,
 /// versions, metadata, locations and members stay. Blobs whose ids or strings concern no rule are copied, and need not
 /// be read or decompressed completely. The tags of other blobs are replaced in their encoded form. Deleted versions
-/// without tags stay as they are. An object that occurs twice is changed twice. With regions, reads nodes, ways and
-/// relations once more. With [`Options::drop_untagged`], further passes find the objects that objects with tags refer
-/// to.
+/// without tags stay as they are. An object that occurs twice is changed twice. For each region, the nodes, the ways
+/// and the relations are read once more. With [`Options::drop_untagged`], further passes find the objects that objects
+/// with tags refer to.
 ///
 /// # Memory
 ///
@@ -207,7 +207,7 @@ fn write(file: &PbfFile, editor: &TagEditor, options: &Options, ctx: &Context) -
     let plan = BlobPlan::open(file, PlanNeeds::Frames, ctx)?;
     let mut header = file.header.clone();
     options.output.header.apply(&mut header);
-    // The copied part of the file is known only at the end.
+    // The number of bytes that are copied is not known before the end.
     let size_hint = SizeHint {
         copied: 0,
         ..copy_size_hint(file)
@@ -261,7 +261,7 @@ fn add_edited(
     }
 }
 
-/// Counts the objects whose tags the changes concern, and writes nothing.
+/// Counts the objects whose tags the edits would change, and writes nothing.
 ///
 /// # Errors
 ///

@@ -161,8 +161,8 @@ impl FilterRun {
         }
     }
 
-    /// Calls `take` with each object of a block, in file order, and with whether the object is kept because of its
-    /// tags.
+    /// Calls `take` for each object of a block, in file order. The first argument of `take` is whether the object is
+    /// kept because of its tags.
     fn for_each(
         &self,
         block: &Block<'_>,
@@ -318,12 +318,12 @@ struct KeptReferences<'k> {
     matched: &'k IdSets,
     /// The objects that the matching objects refer to.
     added: &'k IdSets,
-    /// How an object is kept that is only referenced.
+    /// The selection of objects that are kept only because other objects refer to them: whole, or without their tags.
     only_referenced: Selected,
-    /// Whether the ids of the referenced objects in the file are collected. Otherwise they are counted. An object that
-    /// may occur more than once cannot be counted.
+    /// Whether the ids of the referenced objects in the file are collected. Otherwise the objects are counted. A count
+    /// is not enough if an object may occur more than once, or if ways may store locations of missing nodes.
     collects_ids: bool,
-    /// The nodes whose locations kept ways store; `None` if the file has all nodes.
+    /// The nodes whose locations kept ways store; `None` if ways store no locations of nodes that the file lacks.
     located: Option<SharedIdSet>,
     chosen: Chosen,
 }

@@ -240,9 +240,9 @@ fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
     let mut header = header_of_part(file.header.clone(), false);
     let is_snapshot = matches!(options.when, When::At(_));
     header.set_required(feature::HISTORY, !is_snapshot);
-    // If the replication timestamp is later than the wanted time, it is set to the wanted time. If the timestamp is
-    // later or missing, the sequence number is removed. With the old state, the next update would leave out changes
-    // after the wanted time.
+    // A replication timestamp after the last wanted second is set to this second. In this case, or if there is no
+    // timestamp, the sequence number is removed. With the replication state of the input, the next update would leave
+    // out changes after the last wanted second.
     let last = match options.when {
         When::At(time) => time,
         When::Between(_, end) => end.saturating_sub(1),

@@ -56,7 +56,7 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// Whether there is something to fetch or to write. `legs` are the changes that follow the file.
+    /// Whether there is something to fetch or to write. `legs` are the change files that follow the state of the file.
     fn has_work(&self, legs: &[Leg<'_, '_>], is_server_behind: bool) -> bool {
         match self {
             // A change file is also written if there are no changes between the file and the server.
@@ -101,13 +101,13 @@ options! {
         max_diff_size: u64 = 1_000_000_000,
         /// The maximum age of the data in seconds.
         max_age: i64 = 90 * 86_400,
-        /// The last state to which the file is updated.
+        /// The end of the wanted changes. Without an end, the file is updated to the newest state.
         end: End,
         /// The region to which the changes are cut before they are applied, so that an extract does not grow by the
-        /// changes outside of it. Objects that the file has stay. Of the other objects, the file gets those that the
-        /// strategy selects: nodes in the region, ways with a node in the region, and relations with a member that the
-        /// file has or gets. With the strategies that complete ways, the file also gets the changed nodes of all its
-        /// ways. A region in which the file has no object is an error.
+        /// changes outside of it. All objects of the file stay in the file. From the changes, the file gets those
+        /// further objects that the strategy selects: nodes in the region, ways with a node in the region, and
+        /// relations with a member that the file has or gets. With the strategies that complete ways, the file also
+        /// gets the changed nodes of all its ways. A region in which the file has no object is an error.
         clip: Option<(Shape, Strategy)>,
         /// The rules that change the tags of the objects in the changes, before the changes are applied. The same rules
         /// must have changed the tags of the file.
@@ -119,7 +119,7 @@ options! {
         /// complete before the file is replaced. With [`Options::clip`], they describe what the changes do to the file,
         /// and have only objects of this region.
         augmented_diffs: Vec<AugmentedDiff>,
-        /// The command that runs after the file was replaced; `None` for none.
+        /// The command that runs after the file was replaced; `None` for no command.
         exec: Option<Exec>,
         /// The time to wait while another run replaces the file, or while the command of the other run is still
         /// running. After this time, the update fails with an error of the kind [`ErrorKind::Locked`].
@@ -169,8 +169,8 @@ pub struct Summary {
     pub is_current: bool,
     /// Whether the newest state of the server is older than the state of the file.
     pub is_server_behind: bool,
-    /// Whether the file has all changes up to [`Options::end`], and the server will publish no more of them. It is not
-    /// in reports.
+    /// Whether the file has all changes up to [`Options::end`], and the server will publish no more of them. Reports do
+    /// not contain this field.
     #[serde(skip)]
     pub is_end_reached: bool,
     /// The number of change files that were read.
@@ -265,7 +265,7 @@ fn run_with_optional_step(
     let files = CancellableFiles::new(transport, ctx);
     let pause = |time| files.pause(time);
     let updated = update(options, notes_step, &files, &pause, ctx);
-    // If the update is cancelled, fetching a file fails with another error than that of the cancellation.
+    // If the update is cancelled, fetching a file fails with its own error. The cancellation is reported instead.
     updated.map_err(|error| ctx.cancellation.check().err().unwrap_or(error))
 }
 
@@ -316,7 +316,7 @@ fn update(
         Goal::File(output) => {
             let applying = Applying::new(options, output, (&position, start), before, ctx);
             step = applying.run(download, &mut summary, follow_up.as_ref())?;
-            // The lock is on the replaced file. It has to be released before the command runs.
+            // The lock is on the old file. It must be released before `run_after` locks the file that replaced it.
             drop(lock);
             if let Some(follow_up) = &follow_up {
                 summary.exec = follow_up.run_after(&summary, &position, ctx)?;
@@ -331,8 +331,8 @@ fn update(
     Ok((summary, step))
 }
 
-/// Locks the file if it is written. Waits for another run as long as the options allow. Fails if an augmented diff may
-/// not be written.
+/// Locks the file if changes are applied to it. Waits for another run for at most [`Options::wait`]. Fails if an
+/// augmented diff may not be written.
 fn lock(options: &Options, ctx: &Context) -> Result<Option<Arc<FileLock>>> {
     /// The time between two attempts to lock the file.
     const PAUSE: Duration = Duration::from_millis(100);
@@ -353,8 +353,8 @@ fn lock(options: &Options, ctx: &Context) -> Result<Option<Arc<FileLock>>> {
     }
 }
 
-/// Fetches, reads and edits the change files of `legs`, with the versions that the augmented diffs need. Fails if there
-/// are change files and the data is too old.
+/// Fetches, reads and edits the change files of `legs`. Keeps the versions that the augmented diffs need. Fails if
+/// there are change files and the data is too old.
 fn download(
     options: &Options,
     ladder: &Ladder<'_>,

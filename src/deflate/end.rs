@@ -24,21 +24,23 @@ pub(crate) struct DeflateEnd {
     pub bits: usize,
 }
 
-/// Entries of the tables. The lowest six bits of an entry are the number of bits that it skips, extra bits included.
-/// The flags `STOP` and `DISTANCE` follow. The bits from `CODE_SHIFT` on are the length of the code.
+/// Entries of the tables. An entry stands for one code, or for several successive codes. Its lowest six bits are the
+/// number of bits that a walk skips: the codes, and their extra bits. The flags `STOP` and `DISTANCE` follow. The bits
+/// from `CODE_SHIFT` on are the length of the code; 0 if the entry joins several codes.
 mod entry {
     use super::{END_OF_BLOCK, INDEX_BITS, TABLE};
 
-    /// Marks an entry for a code that is decoded bit by bit: the end of a block, or a code that skips too many bits for
-    /// an entry. The entry itself skips nothing, and the next lookup is in the same table.
+    /// Marks an entry for a code that is decoded bit by bit: the end of a block, a code that is longer than an index,
+    /// or a code that skips too many bits. The entry itself skips nothing, so the next lookup in the same table returns
+    /// it again.
     pub const STOP: u16 = 1 << 6;
     /// Marks an entry that is followed by the code of a distance. An entry with only this flag skips nothing.
     pub const DISTANCE: u16 = 1 << 7;
     const SKIPPED: u16 = 63;
     const CODE_SHIFT: u32 = 8;
     /// The maximum number of bits that an entry of the table of literals skips. [`Lane::advance`](super::Lane::advance)
-    /// reads 57 bits and walks over three entries. These are at most two distances of 22 bits with 13 bits of literals
-    /// between them.
+    /// reads 57 bits and walks over three entries. The longest three are two distances of 22 bits with an entry of 13
+    /// bits between them.
     const MOST_OF_LITERALS: u32 = 13;
     const MOST_OF_DISTANCE: u32 = 22;
 
@@ -75,7 +77,7 @@ mod entry {
         (symbol as u32 / 2).saturating_sub(1)
     }
 
-    /// The entry for the code of a literal or a match length, which has `len` bits.
+    /// Returns the entry for the code of a literal or a match length. The code has `len` bits.
     pub fn literal(symbol: usize, len: u32) -> u16 {
         let skipped = len + literal_extra(symbol);
         match symbol {
@@ -86,7 +88,7 @@ mod entry {
         }
     }
 
-    /// The entry for the code of a distance, which has `len` bits.
+    /// Returns the entry for the code of a distance. The code has `len` bits.
     pub fn distance(symbol: usize, len: u32) -> u16 {
         match len + distance_extra(symbol) {
             skipped if skipped > MOST_OF_DISTANCE => STOP | DISTANCE,
@@ -194,7 +196,7 @@ struct Tables {
     literals: PrefixCode,
     distances: PrefixCode,
     lengths: PrefixCode,
-    /// Entries of single literals and lengths.
+    /// The entries of single literals and lengths, from which the entries of `table` are joined.
     singles: Box<[u16; TABLE]>,
     /// The table of literals, followed by the table of distances. An entry of the table of literals may join several
     /// literals and the match length after them.
@@ -296,10 +298,10 @@ impl EndFinder {
     /// Finds the ends of `streams`, and appends them to `ends`. The last byte of each slice must belong to the last
     /// block of its stream. Returns `None` if a stream is damaged or incomplete.
     ///
-    /// The last block is walked over only if the code of its end is all zeros. Otherwise its end follows from the last
-    /// bit that is set in the stream, because that bit belongs to the code of the end, and only zeros fill the last
-    /// byte. Two streams are walked over alternately, because within one stream the position of a code is known only
-    /// after the code before it has been decoded.
+    /// The codes of the last block are walked over only if its end-of-block code is all zeros. Otherwise the end of the
+    /// block follows from the last set bit of the stream, because that bit belongs to the end-of-block code, and only
+    /// zeros fill the last byte. Two streams are walked over alternately, because within one stream the position of a
+    /// code is known only after the code before it has been decoded.
     pub(crate) fn find(&mut self, streams: &[&[u8]], ends: &mut Vec<DeflateEnd>) -> Option<()> {
         let start = ends.len();
         let unknown = DeflateEnd {

@@ -42,7 +42,7 @@ pub(crate) struct Tree {
     leaves: Vec<(u32, u16)>,
     /// The weights of the inner nodes, in ascending order.
     inner: Vec<u32>,
-    /// The index of the parent of each leaf. A parent is always an inner node.
+    /// The index in `inner` of the parent of each leaf.
     above_leaf: Vec<u16>,
     above_inner: Vec<u16>,
 }

@@ -160,7 +160,7 @@ fn count_bytes_in_runs(bytes: &[u8]) -> usize {
     let (Some(next), Some(second)) = (bytes.get(1..), bytes.get(2..)) else {
         return 0;
     };
-    // A sum of 255 flags fits in a byte, so the compiler can add sixteen of them at a time.
+    // A sum of 255 flags fits in a byte, so the compiler can add sixteen flags at a time.
     const LEN: usize = 255;
     let chunks = bytes
         .chunks(LEN)

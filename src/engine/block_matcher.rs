@@ -21,7 +21,8 @@ pub(crate) struct BlockMatcher<'b> {
     expressions: Vec<Vec<&'b ObjectExpression>>,
 }
 
-/// Returns whether each object of a block is selected by a filter, in file order; `None` if all objects are selected.
+/// Returns, for each object of a block in file order, whether a filter selects it. Returns `None` if the filter has no
+/// expressions and thus selects all objects.
 pub(crate) fn select(filter: &ObjectFilter, block: &Block<'_>) -> FormatResult<Option<Vec<bool>>> {
     if filter.expressions().is_empty() {
         return Ok(None);
@@ -238,7 +239,7 @@ pub(crate) fn selects_object(filter: &ObjectFilter, object: &Object<'_>) -> bool
     )
 }
 
-/// Whether an object is a closed way with at least four nodes, or a relation of a type that is an area.
+/// Whether an object is a closed way with at least four nodes, or a relation of the type `multipolygon` or `boundary`.
 pub(crate) fn is_area(object: &Object<'_>) -> bool {
     match &object.body {
         ObjectBody::Node { .. } => false,

@@ -1,4 +1,4 @@
-//! The interface through which a command passes the blocks that it decodes to a search.
+//! The interface through which a command passes its decoded blocks to a search.
 
 use crate::error::FormatResult;
 use crate::formats::ChangeSet;
@@ -6,8 +6,8 @@ use crate::pbf::{BlobEntry, Block, WayNodes};
 
 /// A search that receives the blocks which another command decodes, so that no blob is decoded twice.
 pub(crate) trait BlockObserver: Sync {
-    /// Receives a block of the base, before `changes` are applied to it. `refs` is given if the references of the ways
-    /// have been decoded. Blobs may come in any order and from any thread.
+    /// Receives a block of the base, before `changes` are applied to it. `refs` is `None` if the references of the ways
+    /// have not been decoded. Blobs may come in any order and from any thread.
     fn observe(
         &self,
         changes: &ChangeSet,
@@ -17,7 +17,7 @@ pub(crate) trait BlockObserver: Sync {
     ) -> FormatResult<()>;
 }
 
-/// The references of the ways of a block, and which of them are to nodes that may have changed.
+/// The references of the ways of a block. `candidates` are the references to nodes that may have changed.
 #[derive(Clone, Copy)]
 pub(crate) struct CandidateRefs<'r> {
     pub nodes: &'r WayNodes,

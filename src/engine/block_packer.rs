@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// The maximum number of chunks that wait in the queues of all outputs together. A chunk waits until it and all earlier
 /// chunks of its output are encoded.
 const MAX_WAITING: usize = 64;
-/// The number of chunks that may wait in the queue of an output whose share of [`MAX_WAITING`] is smaller.
+/// The minimum number of chunks that may wait in the queue of an output, however small its share of [`MAX_WAITING`] is.
 const MIN_WAITING: usize = 4;
 
 /// A small block, and the range of its objects that belong to one full block. The other objects of the small block

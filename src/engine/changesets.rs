@@ -58,8 +58,8 @@ pub(crate) fn put(
 }
 
 /// Writes the changesets of several text inputs to the output, sorted by id. `files` are the PBF files that were
-/// converted from the inputs. Does nothing if the output format cannot hold changesets. If `once`, only the last of
-/// several changesets with the same id is written. All changesets are held in memory.
+/// converted from the inputs. Does nothing if the output format cannot hold changesets. If `once` is set, only the last
+/// of several changesets with the same id is written. All changesets are held in memory.
 pub(crate) fn put_sorted(
     files: &[PbfFile],
     once: bool,

@@ -158,8 +158,8 @@ impl ElementReader {
     }
 
     /// Finds the kinds of the objects in each blob, so that blobs without objects of the selected kinds need not be
-    /// read. Some blobs are decoded for this. Does nothing unless the selection needs the kinds, no index has them, and
-    /// the header declares canonical order.
+    /// read. Some blobs are decoded for this. The kinds are found only if the selection needs them, no index has them,
+    /// and the header declares canonical order.
     pub(crate) fn find_kinds(&self) -> Result<()> {
         if self.selection.needs_kinds()
             && self.found.get().is_none()
@@ -397,7 +397,8 @@ impl ElementReader {
     }
 
     /// Folds all objects on all cores into states, at most one per thread, and returns the states. Each state covers an
-    /// arbitrary set of blobs, in an arbitrary order. The result of merging the states must not depend on this choice.
+    /// arbitrary set of blobs, in an arbitrary order. The result of merging the states must not depend on which blobs a
+    /// state covers, and in which order.
     ///
     /// ```no_run
     /// use pbfhogg::ElementReader;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// The number of features and problems that a thread collects before it sends them.
 const AT_ONCE: usize = 1000;
-/// When the collected features have this many points, a thread sends them. A feature may have millions of points.
+/// The number of points at which a thread sends the collected features. A single feature may have millions of points.
 const POINTS_AT_ONCE: usize = 1 << 18;
 
 /// The form in which a [`FeatureReader`] returns an object.
@@ -71,7 +71,7 @@ pub enum Geometry {
 type Select = dyn Fn(ObjectKind, &[(&str, &str)]) -> Form + Send + Sync;
 
 /// Reads objects with their geometries from a file in any format. If the header declares locations in ways, these are
-/// used, and only the nodes of ways that lack a location are looked up. Otherwise all nodes are looked up, and the
+/// used, and nodes are looked up only for ways that lack a location. Otherwise all nodes are looked up, and the
 /// location that a way stores is used only for a node that is not in the file. Areas are assembled by the even-odd
 /// rule.
 ///
@@ -176,8 +176,8 @@ impl FeatureReader {
         Ok(())
     }
 
-    /// Visits objects as [`for_each`](Self::for_each), and also calls `report` with each problem of a selected object,
-    /// in file order, instead of a warning. An object may have problems and a geometry.
+    /// Visits objects as [`for_each`](Self::for_each) does. Instead of a warning, calls `report` with each problem of a
+    /// selected object, in file order. An object may have problems and a geometry.
     ///
     /// # Errors
     ///
@@ -190,7 +190,7 @@ impl FeatureReader {
         self.visit(visit, true, report)
     }
 
-    /// Visits objects. With `names_nodes`, problems have the ids of the nodes of member ways.
+    /// Visits objects. If `names_nodes` is set, problems have the ids of the nodes of member ways.
     fn visit(
         &self,
         mut visit: impl FnMut(Feature) -> Result<()>,
@@ -263,7 +263,7 @@ impl FoundFeatures {
         });
     }
 
-    /// Adds an area. Returns the number of its points. Does nothing without polygons.
+    /// Adds an area, unless there are no polygons. Returns the number of its points.
     fn add_area(
         &mut self,
         (kind, id): (ObjectKind, i64),

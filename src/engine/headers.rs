@@ -32,7 +32,7 @@ pub enum HeaderOption {
     /// Keeps the name of the program that wrote the input.
     KeepGenerator,
     /// Keeps the value of a field, other than the generator, from the input. Has no effect with
-    /// [`InheritedFields::All`].
+    /// [`InheritedFields::All`], which keeps all fields.
     Keep(KeptField),
 }
 
@@ -67,8 +67,8 @@ impl KeptField {
         })
     }
 
-    /// Removes the field from a header. If the field is the order of objects, the writer declares it again if the
-    /// objects are in order.
+    /// Removes the field from a header. If the field is the order of objects, the writer may declare this order again,
+    /// because it checks whether the objects are in order.
     fn clear(self, header: &mut HeaderBlock) {
         match self {
             Self::ReplicationTimestamp => header.replication_timestamp = None,
@@ -290,7 +290,7 @@ pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
     Ok(merged)
 }
 
-/// Returns the header for an output with some of the objects of the file with the header `header`. `has_nodes` tells
+/// Returns the header for an output with some of the objects of a file. `header` is that of the file. `has_nodes` tells
 /// whether the output keeps all nodes of its ways. If not, removes the declaration that no nodes of ways were omitted.
 pub(crate) fn header_of_part(mut header: HeaderBlock, has_nodes: bool) -> HeaderBlock {
     if !has_nodes {

@@ -202,7 +202,7 @@ pub(crate) fn salvage(
     })
 }
 
-/// A text input while it is converted.
+/// The state of the conversion of a text input to PBF.
 struct Conversion<'c> {
     input: &'c Input,
     format: TextFormat,

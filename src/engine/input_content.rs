@@ -90,7 +90,7 @@ fn evident_content(file: &PbfFile, ctx: &Context) -> Option<FileContent> {
 }
 
 /// Returns the error of a command that needs current data, for a file with several versions of objects. `of_history` is
-/// the cause if the file is a history. For a change file, the error says so.
+/// the cause if the file is a history. For a change file, the cause is that the command needs data.
 pub(crate) fn not_current_error(file: &PbfFile, of_history: &str, ctx: &Context) -> Error {
     let path = file.input.path();
     if content_of(file, ctx).is_ok_and(|content| content == FileContent::Changes) {
@@ -113,8 +113,8 @@ pub(crate) fn refuse_changes(file: &PbfFile, cause: &str, ctx: &Context) -> Resu
     Err(Error::file(file.input.path(), cause).advise(advice))
 }
 
-/// Fails if some of the files have current data and others have changes: together, their objects are neither. Decodes
-/// blobs as [`content_of`] does, but only if one of the files has current data.
+/// Fails if some of the files have current data and others have changes, because all objects together are then neither
+/// data nor changes. Decodes blobs as [`content_of`] does, but only if one of the files has current data.
 pub(crate) fn refuse_data_beside_changes(files: &[PbfFile], ctx: &Context) -> Result<()> {
     let is_data = |file: &&PbfFile| evident_content(file, ctx) == Some(FileContent::Data);
     let Some(data) = files.iter().find(is_data) else {
@@ -223,7 +223,7 @@ impl DeletionCounts {
         Ok(first.filter(is_lone))
     }
 
-    /// Returns the content that most deletions indicate; `None` without deletions, or if both contents have as many.
+    /// Returns the content that most deletions indicate; `None` if there is no majority.
     fn content(&self) -> Option<FileContent> {
         match self.lone.cmp(&self.of_known) {
             Ordering::Less => Some(FileContent::History),

@@ -1,4 +1,5 @@
-//! The rule for the locations of ways: which locations a file has for the nodes of its ways, and which of them counts.
+//! The rule for the locations of ways: which locations a file has for the nodes of its ways, and which of these a
+//! command uses.
 //!
 //! The location of a node reference is, in this order: the location of the node, if the node is in the file or in the
 //! changes that are applied to it; the location that the way stores; unknown.

@@ -12,8 +12,8 @@ use crate::osm::{Location, ObjectKind};
 use crate::pbf::Member;
 use std::borrow::Cow;
 
-/// How to treat incomplete relations, which are relations with a member way, or a node of a member way, that is not in
-/// the file.
+/// The treatment of incomplete relations. A relation is incomplete if a member way, or a node of a member way, is not
+/// in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Incomplete {

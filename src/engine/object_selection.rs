@@ -24,7 +24,7 @@ pub struct ObjectSelection {
     /// at least one member node or member way does. Members of members do not count. A box whose western edge lies east
     /// of its eastern edge crosses the antimeridian.
     pub bbox: Option<Bbox>,
-    /// The region in which an object must lie, as in a box. Points on an edge of the region lie in it.
+    /// The region in which an object must lie, by the same rules as in a box. Points on its edges lie in it.
     pub region: Option<Shape>,
     /// The objects by their ids; `None` for all ids.
     pub ids: Option<Vec<ObjectId>>,
@@ -85,7 +85,7 @@ impl PreparedSelection {
         self.keys = Some(keys);
     }
 
-    /// Whether the kinds of the objects in each blob are needed, because blobs without some kinds need not be read.
+    /// Whether knowing the kinds of objects in each blob helps, because blobs without needed kinds are not read.
     pub(super) fn needs_kinds(&self) -> bool {
         self.part.is_none() && (self.kinds != KindSet::ALL || self.boxes.is_some())
     }
@@ -122,7 +122,7 @@ impl PreparedSelection {
         BlockMatcher::new(&self.filter, strings).cannot_match()
     }
 
-    /// Calls `visit` with the selected objects of a block until it fails. `within` has the objects in the box.
+    /// Calls `visit` with the selected objects of a block until `visit` fails. `within` has the objects in the box.
     pub(super) fn visit<E: From<FormatError>>(
         &self,
         block: &Block<'_>,
@@ -153,7 +153,7 @@ pub(super) fn may_have(entry: &BlobEntry, kinds: KindSet) -> bool {
     !entry.is_indexed() || !entry.kinds.intersection(kinds).is_empty()
 }
 
-/// Whether nodes of a blob may be in one of some boxes. `true` if the blob also has other objects.
+/// Whether nodes of a blob may be in one of some boxes. `true` if the blob does not have nodes only.
 pub(super) fn may_be_within(entry: &BlobEntry, boxes: &[Bbox]) -> bool {
     let has_only_nodes = entry.kinds.single() == Some(ObjectKind::Node);
     if !has_only_nodes || entry.bbox.is_empty() {
@@ -166,7 +166,7 @@ pub(super) fn may_be_within(entry: &BlobEntry, boxes: &[Bbox]) -> bool {
     boxes.iter().any(|bbox| around.intersects(bbox))
 }
 
-/// The objects in a box or a region, with the nodes and ways in it that other objects may refer to.
+/// A box and a region, with the nodes and ways in them that other objects may refer to.
 #[derive(Debug, Default)]
 pub(super) struct ObjectsWithin {
     /// The box, as [`Bbox::on_map`] returns it.
@@ -246,7 +246,7 @@ impl ObjectsWithin {
         boxes.any(|bbox| bbox.contains_nano(lat, lon)) && self.region.as_ref().is_none_or(is_in)
     }
 
-    /// Whether a node of a way is in the box. Uses the locations that are stored in the way, else `self.nodes`.
+    /// Whether a node of a way is in the box. Uses the locations in the way or, if it has none, `self.nodes`.
     fn has_way(&self, way: &Way<'_>) -> bool {
         let mut locations = way.nano_locations().peekable();
         if locations.peek().is_some() {
@@ -256,7 +256,7 @@ impl ObjectsWithin {
         }
     }
 
-    /// Whether a node or way of the selection is a member of the relation.
+    /// Whether a node or a way in the box is a member of the relation.
     fn has_relation(&self, relation: &Relation<'_>) -> bool {
         relation.members().any(|member| match member.kind {
             ObjectKind::Node => self.nodes.contains(member.id),

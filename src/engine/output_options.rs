@@ -50,8 +50,8 @@ impl OutputOptions {
         }
     }
 
-    /// Creates a temporary file in `directory`. Also returns the options of an output to this file. `compression` is
-    /// that of the output to which blobs of the temporary file may be copied.
+    /// Creates a temporary file in `directory`. Also returns the options of an output to this file. `compression`
+    /// should be that of the final output, if blobs of the temporary file may be copied to it.
     pub(crate) fn scratch(
         directory: &Path,
         compression: Compression,
@@ -122,8 +122,7 @@ impl OutputOptions {
         self.target.is_stream() || self.format != Format::Pbf
     }
 
-    /// Returns the compression of a text output: the one that the format states, or else the one that the file name
-    /// implies.
+    /// Returns the compression of a text output: that of the text format or, without one, that of the file name.
     pub(crate) fn text_compression(&self) -> TextCompression {
         match &self.format {
             Format::Text(text) => text.compression,

@@ -32,7 +32,7 @@ impl PayloadCache {
         self.left.load(Ordering::Relaxed) > 0
     }
 
-    /// Adds the payload of a blob. The first payload that does not fit is not added, and none after it.
+    /// Adds the payload of a blob. The first payload that does not fit is not added, nor is any payload after it.
     pub(crate) fn add(&self, entry: &BlobEntry, payload: Vec<u8>) {
         let bytes = payload.capacity() as u64 + BYTES_PER_BLOB;
         let take = |left: u64| left.checked_sub(bytes);
@@ -45,7 +45,7 @@ impl PayloadCache {
         }
     }
 
-    /// Removes the payloads for whose blobs `is_kept` returns false.
+    /// Removes the payloads of the blobs for which `is_kept` returns `false`.
     pub(crate) fn retain(&self, is_kept: impl Fn(&BlobEntry) -> bool) {
         lock(&self.payloads).retain(|_, (entry, _)| is_kept(entry));
     }

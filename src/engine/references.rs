@@ -84,7 +84,7 @@ pub(crate) fn referring_ids(source: PlannedFile<'_>, wanted: &IdSets) -> Result<
     }
 }
 
-/// Adds the ids of the objects of `kind` that `is_parent` selects to `all`.
+/// Adds to `all` the ids of the objects of `kind` that `is_parent` selects.
 fn collect_parents(
     scan: Scan<'_>,
     kind: ObjectKind,

@@ -15,7 +15,7 @@ use std::path::Path;
 pub(crate) struct RepeatCount {
     /// The number of these objects.
     pub count: u64,
-    /// The first known one of these objects in canonical order.
+    /// The first of these objects in canonical order, as far as they are known.
     pub first: Option<TypeThenId>,
     /// Whether there may be more of them.
     pub is_minimum: bool,
@@ -40,7 +40,7 @@ impl RepeatCount {
         };
     }
 
-    /// Warns with the number of objects unless it is 0. `path` is their file if all are in one file.
+    /// Warns with the number of objects unless it is 0. `path` is their file; `None` if they are in several.
     pub(crate) fn warn_of_count(&self, path: Option<&Path>, ctx: &Context) {
         if self.count == 0 {
             return;
@@ -104,7 +104,7 @@ impl ProvenRepeats {
         }
     }
 
-    /// Compares the entry of a blob with those that were seen.
+    /// Compares the entry of a blob with the entries that were seen before.
     pub(crate) fn see(&mut self, entry: &BlobEntry) {
         self.has_deleted |= entry.flags.has(BlobFlags::DELETED);
         let ends = entry.first_key().zip(entry.last_key());

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// The reason of an error about an object that occurs twice.
+/// The cause in an error about an object that occurs twice.
 const NEED: &str = "the command needs a file that has each object once";
 
 /// The treatment of objects that occur twice.
@@ -41,7 +41,7 @@ pub(crate) fn refuse_repeats(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> 
     };
     let watched = ctx.clone().watched_by(Arc::new(watch));
     let mut reader = BlobDecoder::new(&file.input, &watched);
-    // An entry may contradict its blob, so that only the blobs themselves are proof.
+    // An entry may contradict its blob, so only the blob itself is proof.
     let repetitive = plan.entries.iter().find(|entry| is_repetitive(entry));
     for entry in first_continued_pair(plan)
         .into_iter()
@@ -114,8 +114,8 @@ impl Counting {
     }
 }
 
-/// Warns about objects that occur twice in a file in order, for a command that copies blobs. Decodes only the blobs
-/// that have such objects according to their entries.
+/// Warns about objects that occur twice in a file that is in order, for a command that copies blobs. Decodes only the
+/// blobs that have such objects according to their entries.
 pub(crate) fn warn(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<()> {
     if plan.first_out_of_place().is_some() || !plan.entries.iter().all(is_scanned) {
         return Ok(());
@@ -136,8 +136,8 @@ pub(crate) fn warn(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<()>
     })
 }
 
-/// Returns the first two blobs of which the later one begins with the object (kind and id) with which the earlier one
-/// ends. Blobs whose ranges of ids are unknown are left out.
+/// Returns the first pair of blobs in which the later blob begins with the object (kind and id) with which the earlier
+/// blob ends. Blobs whose ranges of ids are unknown are left out.
 fn first_continued_pair(plan: &BlobPlan) -> Option<[&BlobEntry; 2]> {
     let mut last: Option<&BlobEntry> = None;
     let mut filled = plan.entries.iter().filter(|entry| entry.count > 0);
@@ -150,7 +150,7 @@ fn first_continued_pair(plan: &BlobPlan) -> Option<[&BlobEntry; 2]> {
     })
 }
 
-/// Returns the keys of the objects that end a blob and begin the next. Returns `None` if no object occurs twice.
+/// Returns the keys of the objects that end a blob and begin the next; `None` if no entry shows a repetition.
 fn repeated_ends(plan: &BlobPlan) -> Option<FxHashSet<TypeThenId>> {
     let filled = plan.entries.iter().filter(|entry| entry.count > 0);
     let pairs = filled.clone().zip(filled.skip(1));
@@ -174,8 +174,8 @@ pub(crate) struct RepeatFindings {
 }
 
 impl RepeatFindings {
-    /// Returns `None` if the file is known or stated to be a history or a change file, is known to have each object
-    /// once, or has a spatial layout.
+    /// Creates empty findings. Returns `None` if the file is known or stated to be a history or a change file, is known
+    /// to have each object once, or has a spatial layout.
     fn of(file: &PbfFile, plan: &BlobPlan, treatment: Repeats, ctx: &Context) -> Option<Self> {
         let is_history = is_versioned(file, ctx) || plan.any(BlobFlags::DELETED);
         let are_scanned = plan.entries.iter().all(is_scanned);
@@ -222,7 +222,7 @@ impl RepeatFindings {
         }
     }
 
-    /// Reads blobs until one has a deleted version. Blobs that cannot be read count as having none.
+    /// Whether a blob has a deleted version. Reads blobs up to the first such blob. Skips blobs that cannot be read.
     fn has_deleted(&self) -> bool {
         let mut reader = BlobDecoder::new(&self.input, &Context::new(1));
         let mut has_deleted = |entry: &BlobEntry| {
@@ -242,7 +242,7 @@ impl RepeatFindings {
     }
 }
 
-/// How a blob is watched.
+/// The relation of a watched blob to other blobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BlobRole {
     /// No other blob is known to have ids in its range.
@@ -257,7 +257,7 @@ struct RepeatWatch {
     findings: RepeatFindings,
     /// The blobs that are watched, by their numbers.
     roles: FxHashMap<u32, BlobRole>,
-    /// Whether the blobs that are not in `roles` are watched, each of them alone.
+    /// Whether the blobs that are not in `roles` are watched, too, as [`BlobRole::Alone`].
     watches_others: bool,
     seen: Mutex<Seen>,
 }
@@ -277,7 +277,7 @@ impl RepeatWatch {
         let findings = RepeatFindings::of(file, plan, treatment, ctx)?;
         let mut seen = Seen::default();
         if plan.entries.iter().any(BlobEntry::has_kinds_only) {
-            // The blobs between those whose ranges are known are compared with their neighbours.
+            // Blobs with unknown ranges are compared with their neighbours, so the ends of the known ranges are needed.
             let known = plan.entries.iter().filter(|entry| is_scanned(entry));
             seen.ends = known
                 .filter_map(|entry| Some((entry.number, (entry.first_key()?, entry.last_key()?))))
@@ -313,7 +313,8 @@ impl RepeatWatch {
         repeated.try_for_each(|key| self.findings.add(1, key))
     }
 
-    /// Adds the ids of a block to those of other blobs.
+    /// Adds the ids of a block to the ids of overlapping blobs, and reports those that are there already. `is_strict`
+    /// tells whether the ids of the block ascend strictly.
     fn add_ids(&self, block: &Block<'_>, is_strict: bool) -> FormatResult<()> {
         let ids = ids_of(block)?;
         let mut found = Repeated::default();

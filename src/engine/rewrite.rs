@@ -20,8 +20,8 @@ pub(crate) enum Rewritten {
 pub(crate) struct DecodedBlob<'b> {
     pub entry: &'b BlobEntry,
     pub payload: &'b [u8],
-    /// The payload as segments that were compressed independently; `None` if the blob has none. Those that an edit does
-    /// not change can be copied.
+    /// The payload as segments that were compressed independently; `None` if the blob has no segments. Segments that an
+    /// edit does not change can be copied.
     pub segments: Option<Segmented<'b>>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Rewrite<'f> {
     pub name: &'static str,
     pub file: &'f PbfFile,
     pub entries: Vec<BlobEntry>,
-    /// Whether a blob stays unchanged. Blobs that stay are not decompressed completely.
+    /// The test for blobs that stay unchanged and are not decompressed completely; `None` to decode every blob.
     pub stays: Option<StaysTest<'f>>,
     pub write: WriteOptions,
 }

@@ -117,7 +117,7 @@ impl<'a> Scan<'a> {
         self.run(picks, find, |found| all.extend(found))
     }
 
-    /// Adds the members of one kind of all relations to `all`.
+    /// Adds to `all` the ids of those members of all relations that are of the kind `of_kind`.
     pub(crate) fn collect_members(
         self,
         of_kind: ObjectKind,
@@ -217,8 +217,8 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// A pass that plans a file and scans it at the same time, so that no blob is decoded twice. The entries of blobs that
-/// no index describes have the facts about ids and order only.
+/// A pass that plans a file and scans it at the same time, so that no blob is decoded twice. In the plan, the entry of
+/// a blob that no index describes has only the facts about ids and order.
 pub(crate) struct PlanningScan<'a> {
     pub name: &'static str,
     pub file: &'a PbfFile,

@@ -217,7 +217,7 @@ impl ClosedSink {
         }
     }
 
-    /// Returns the writer, if the file is a PBF file that is to have a table of ids after its blobs.
+    /// Begins a table of ids after the blobs, and returns the writer. Returns `None` if the file gets no such table.
     pub(crate) fn id_table_writer(&mut self) -> Option<&mut PbfWriter> {
         match &mut self.file {
             ClosedFile::Pbf(writer) => writer.begin_id_table().then_some(writer),

@@ -38,8 +38,8 @@ pub(crate) struct SortJob {
     pub dedupe: Dedupe,
     /// Whether the changesets of text inputs are written after the objects, if the output format can hold them.
     pub changesets: bool,
-    /// Whether to warn with the number of objects that occur again in the output, if all are kept and no input is a
-    /// history or a change file.
+    /// Whether to warn with the number of objects that occur again in the output. There is no warning if duplicates are
+    /// removed, or if an input is a history or a change file.
     pub tells_repeats: bool,
     /// Whether all locations in ways stay unchanged if all objects are kept.
     pub keeps_locations: bool,
@@ -174,7 +174,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
         output: job.output.clone().for_inputs(&files),
         ..job.clone()
     };
-    // `copy_while_sorted` announces a phase itself, and a single file that is in order needs no other one.
+    // `copy_while_sorted` announces a phase itself, and a single file that is in order needs no other phase.
     ctx.expect_phases(u64::from(files.len() > 1 || !header.has(feature::SORTED)));
     header.set_optional(feature::SORTED, true);
     job.output.header.apply(&mut header);
@@ -302,7 +302,7 @@ fn plan_merge_steps(plans: Vec<BlobPlan>, kept: ResolvedDedupe) -> Vec<MergeStep
     }
 }
 
-/// The agreed locations in ways of several inputs that are written one after the other, without a merge.
+/// The locations that ways get if several inputs are written one after the other, without a merge.
 #[derive(Default)]
 pub(crate) struct AgreedLocations(WayLocationRule);
 

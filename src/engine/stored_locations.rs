@@ -7,8 +7,8 @@ use crate::pbf::{Block, WayNodes};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 
-/// The age of a way. Of two ways, the one with the later timestamp is newer, then the one with the higher version, then
-/// the one with the higher id. A missing timestamp or version counts as the lowest.
+/// The age of a way. Ages are compared by timestamp, then by version, then by id; the higher value is newer. A missing
+/// timestamp or version counts as the lowest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct WayAge {
     /// The timestamp in seconds since 1970.
@@ -91,13 +91,13 @@ pub(crate) fn nodes_located_by(block: &Block<'_>, is_kept: &[bool]) -> FormatRes
 }
 
 /// The locations of nodes according to the ways that refer to them. If ways store different locations for a node, the
-/// newest way counts.
+/// location in the newest way is used.
 #[derive(Debug, Default)]
 pub(crate) struct StoredLocations(FxHashMap<i64, (WayAge, Location)>);
 
 impl StoredLocations {
-    /// Adds the location that a way stores for a node. Of several locations from ways of the same age, the last one
-    /// counts.
+    /// Adds the location that a way stores for a node. Of several locations from ways of the same age, the one that was
+    /// added last is used.
     pub(crate) fn add(&mut self, node: i64, age: WayAge, location: Location) {
         match self.0.entry(node) {
             Entry::Occupied(mut known) if known.get().0 <= age => {

@@ -100,7 +100,7 @@ pub(crate) fn warn_of_replaced(count: u64, ctx: &Context) {
     }
 }
 
-/// Returns the first words of a warning of `count` control characters.
+/// Returns the first words of a warning about `count` control characters.
 fn control_characters(count: u64) -> String {
     let (one, many) = (
         "control character, which XML 1.0 does not know, was",

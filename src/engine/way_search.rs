@@ -1,5 +1,5 @@
-//! The search through the ways of a base, the file to which changes are applied: which ways move, which locations they
-//! store, and which nodes they need, or needed before changes replaced the ways.
+//! Searches the ways of a base, which is the file to which changes are applied. Finds the ways that move, the locations
+//! that ways store, the nodes that ways need, and the nodes that ways needed before changes replaced these ways.
 
 use super::stored_locations::{StoredLocations, WayAge, way_ages, ways_with_nodes};
 use crate::error::{FormatResult, Result};
@@ -33,7 +33,7 @@ pub(crate) struct FoundInWays {
     /// The nodes whose locations would be lost if the nodes were removed: leaving nodes whose location a way does not
     /// store, and changed nodes of a way that stores no locations at all. Ways that the changes replace do not count.
     pub needed: IdSet,
-    /// The nodes of replaced ways whose locations these ways do not store.
+    /// The nodes that replaced ways refer to without storing their locations.
     pub released: IdSet,
 }
 
@@ -48,9 +48,9 @@ struct BlobWays {
     ages: Vec<WayAge>,
     /// The locations of wanted nodes, each with an index into `ways`.
     stored: Vec<(usize, i64, Location)>,
-    /// The nodes that ways need, each with an index into `ways`.
+    /// The candidates for [`FoundInWays::needed`], each with an index into `ways`.
     needed: Vec<(usize, i64)>,
-    /// The nodes whose locations ways do not store, each with an index into `ways`.
+    /// The candidates for [`FoundInWays::released`], each with an index into `ways`.
     unlocated: Vec<(usize, i64)>,
 }
 
@@ -66,7 +66,8 @@ impl BlobWays {
 }
 
 impl WaySearch<'_> {
-    /// Reads the ways of the base. If the search has no nodes, reads only blobs whose ways the changes replace.
+    /// Reads the ways of the base. If `wanted`, `moved` and `leaving` are all empty, reads only the blobs that may have
+    /// ways which changes replace.
     pub(crate) fn run(self, source: PlannedFile<'_>) -> Result<FoundInWays> {
         let mut all = self.wanted.clone();
         all.extend(self.moved.keys().copied());
@@ -109,7 +110,7 @@ impl WaySearch<'_> {
         Ok(found)
     }
 
-    /// Returns the changes that may concern ways of a blob, if the search is for released nodes.
+    /// Returns the changes that may concern ways of a blob. Returns none if `finds_released` is not set.
     fn changes_of(&self, entry: &BlobEntry) -> &[Change] {
         match (entry.first_key(), entry.last_key()) {
             (Some(first), Some(last)) if self.finds_released => {
@@ -119,7 +120,7 @@ impl WaySearch<'_> {
         }
     }
 
-    /// Returns the indices of the ways of a blob that have a change, if the search is for released nodes.
+    /// Returns the indices of the ways of a blob that changes concern. Returns none if `finds_released` is not set.
     fn changed_ways(&self, entry: &BlobEntry, nodes: &WayNodes) -> Vec<usize> {
         let key = |(id, _): &(i64, usize)| (ObjectKind::Way, id_rank(*id));
         let changes = self.changes_of(entry).iter();
@@ -145,7 +146,8 @@ impl WaySearch<'_> {
         Ok(())
     }
 
-    /// Adds the facts about a way to `found`. `stored` are the locations that the way stores.
+    /// Adds the facts about the way with the index `way` to `found`. `refs` are the nodes of the way, and `stored` are
+    /// the locations that the way stores for them.
     fn visit(
         &self,
         found: &mut BlobWays,

@@ -156,8 +156,8 @@ impl BlobDecoder {
         Ok(Some(decision))
     }
 
-    /// Reads a blob, unless `prefilter` comes to a decision by the strings of the blob. With a decision, the blob is
-    /// not needed, and the result is `None`. If possible, reads only the beginning of the blob for the decision.
+    /// Reads a blob. Returns `None` if `prefilter` comes to a decision by the strings of the blob, which means that the
+    /// blob is not needed. If possible, reads only the beginning of the blob for this decision.
     pub(crate) fn read_unless_decided<'d, 'e>(
         &'d mut self,
         entry: &'e BlobEntry,
@@ -182,7 +182,7 @@ impl BlobDecoder {
     ) -> Result<CompressedBlob<'d, 'e>> {
         self.cancellation.check()?;
         let len = entry.frame_len as usize;
-        // The buffer is never shortened, so bytes of earlier frames may follow.
+        // The buffer is never shortened, so bytes of earlier frames may follow this frame.
         if self.frame.len() < len {
             self.frame.resize(len, 0);
         }
@@ -341,8 +341,8 @@ pub(super) fn check_entry(payload: &[u8], entry: &BlobEntry) -> FormatResult<()>
 }
 
 /// Completes `entry` with all facts about its blob, which are read from the blob's payload. Returns a complete entry
-/// unchanged. Callers then trust all its facts, even those that [`BlobDecoder::payload`] does not compare, such as the
-/// bounding box.
+/// unchanged. Callers trust all facts of a complete entry, even those that [`BlobDecoder::payload`] does not compare
+/// with the blob, such as the bounding box.
 pub(crate) fn completed_entry(mut entry: BlobEntry, payload: &[u8]) -> FormatResult<BlobEntry> {
     if !entry.is_complete() {
         scan_payload(payload, &mut entry)?;

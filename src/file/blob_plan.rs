@@ -206,8 +206,9 @@ impl BlobPlan {
     }
 
     /// Returns the first blob whose first object precedes, in canonical order, an object of an earlier blob. Only kinds
-    /// and ids are compared. Of a blob whose ids are not known, only the kind is compared. For a blob that begins with
-    /// another version of the last object before it, see [`first_continued`](Self::first_continued).
+    /// and ids are compared. If the ids of a blob are not known, only its kinds are compared. A blob that begins with
+    /// another version of the last object before it is not out of place: see
+    /// [`first_continued`](Self::first_continued).
     pub fn first_out_of_place(&self) -> Option<&BlobEntry> {
         self.first_where(|first, last| first < last)
     }
@@ -220,8 +221,8 @@ impl BlobPlan {
 
     /// Returns the first blob for which `test` returns `true`. The arguments of `test` are the sort key of the first
     /// object of the blob, and the highest key in the blobs before it. If only the kinds of a blob are known, its first
-    /// key counts as the highest possible one, and its last key as the lowest possible one. So objects that may be in
-    /// order are never taken for disorder.
+    /// key counts as the highest possible one, and its last key as the lowest possible one. So blobs that may be in
+    /// order are never reported as out of order.
     fn first_where(&self, test: impl Fn(TypeThenId, TypeThenId) -> bool) -> Option<&BlobEntry> {
         let mut last: Option<TypeThenId> = None;
         self.entries.iter().find(|entry| {
@@ -259,8 +260,8 @@ impl BlobPlan {
         Ok(())
     }
 
-    /// Fails if [`check_order`](Self::check_order) fails. Also fails for a history or change file with several versions
-    /// of an object, unless [`Context::disorder`] accepts that.
+    /// Fails if [`check_order`](Self::check_order) fails. Also fails if the file is a history or change file and its
+    /// entries do not prove that each object occurs only once, unless [`Context::disorder`] accepts that.
     pub(crate) fn check_current(&self, file: &PbfFile, ctx: &Context) -> Result<()> {
         self.check_order(file, ctx)?;
         let refuses = ctx.disorder == Disorder::Refuse && file.header.has(feature::HISTORY);
@@ -274,7 +275,7 @@ impl BlobPlan {
 
     /// Whether the file is treated as a history file. Such a file declares a history in its header or has deleted
     /// objects, and its entries do not prove that each object occurs only once. If [`Context::disorder`] differs from
-    /// [`Disorder::Refuse`], deleted objects alone suffice.
+    /// [`Disorder::Refuse`], every file with deleted objects is treated as a history file.
     pub(crate) fn is_history(&self, file: &PbfFile, ctx: &Context) -> bool {
         let has_deleted = self.any(BlobFlags::DELETED);
         let is_accepted = ctx.disorder == Disorder::Refuse || !has_deleted;

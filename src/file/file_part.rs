@@ -41,7 +41,7 @@ impl FilePart {
         self.offset..self.offset.saturating_add(self.len)
     }
 
-    /// Returns the part with the blobs of some entries; `None` if there are no entries.
+    /// Returns the part that consists of the blobs of `entries`; `None` if there are no entries.
     fn of(entries: &[BlobEntry]) -> Option<Self> {
         let (first, last) = (entries.first()?, entries.last()?);
         let is_indexed = entries.iter().all(BlobEntry::is_indexed);
@@ -65,8 +65,8 @@ impl FilePart {
 }
 
 impl PbfFile {
-    /// Whether the table of contents has exactly the blobs of a part at the bytes of this part. Returns `true` if there
-    /// is no table of contents.
+    /// Whether a part agrees with the table of contents about its first and last byte, its first blob and its number of
+    /// blobs. Returns `true` if there is no table of contents.
     pub(crate) fn has_part(&self, part: &FilePart) -> bool {
         let Some(toc) = &self.toc else { return true };
         let bytes = part.bytes();

@@ -147,8 +147,8 @@ impl PbfFile {
     }
 
     /// Whether the frames from offset `start` to the end of the file look like a table of contents, which means that
-    /// the first bytes of each frame contain the title of the table. The table may be damaged. If no frame of such a
-    /// table can have objects, sets the end of the data to `start`.
+    /// the first bytes of each frame contain the title of the table. The table may be damaged. If all these frames are
+    /// marked as parts without objects, sets the end of the data to `start`.
     fn recognize_damaged_toc(&mut self, start: u64) -> Result<bool> {
         let (mut at, mut are_alone) = (start, true);
         while at < self.input.len() {
@@ -169,8 +169,9 @@ impl PbfFile {
         Ok(true)
     }
 
-    /// Checks the frame at offset `start`, which has objects besides a part of the table of contents. Fails if the
-    /// frame has an unknown type, because the walk over the frames would skip the frame with its objects.
+    /// Checks the frame at offset `start`, where the table of contents should begin. This frame has objects besides a
+    /// part of the table. Fails if the type of the frame is not OSMData, because the walk over the frames would skip
+    /// these objects.
     fn check_frame_at(&self, start: u64) -> Result<()> {
         let frame_start = FrameStart::read(&self.input, start)?;
         // A header that cannot be parsed is no error here, because the walk over the frames reports it.
@@ -261,9 +262,9 @@ impl PbfFile {
         declares(feature::LOCATIONS) && !declares(feature::HISTORY)
     }
 
-    /// Uses the table in `found`, which begins at `start`. All its entries must be possible. The data that it describes
-    /// must end at `start` or, if there is a table of ids in blobs of its own, before `start`. Sets
-    /// [`toc_problem`](PbfFile::toc_problem) if the table cannot be used.
+    /// Uses the table in `found`, which begins at `start`, if it fits the file. Otherwise sets
+    /// [`toc_problem`](PbfFile::toc_problem). All entries of the table must be [possible](is_possible). The data that
+    /// it describes must end at `start`, or before `start` if a table of ids in blobs of its own comes between.
     fn take_toc(&mut self, found: FoundToc, start: u64) {
         let FoundToc { mut toc, mut hosts } = found;
         let end = toc.entries.last().map_or(self.data_start, BlobEntry::end);
@@ -299,7 +300,7 @@ impl PbfFile {
     }
 }
 
-/// Reads the bytes at the end of a file that show whether a table of contents ends there, for [`find_toc`].
+/// Reads the last bytes of a file, from which [`find_toc`] determines whether a table of contents ends there.
 pub(crate) fn read_toc_tail(input: &Input) -> Result<Vec<u8>> {
     let offset = input.len().saturating_sub(TOC_TAIL_LEN as u64);
     let mut tail = vec![0; (input.len() - offset) as usize];

@@ -6,7 +6,8 @@ use crate::pbf::{BlobEntry, BlobHeader, FRAME_PREFIX_LEN, FRAME_PROBE_LEN, decod
 use memchr::memmem;
 use std::ops::Range;
 
-/// The first bytes of a frame, which have the whole BlobHeader unless the file ends before that.
+/// The first bytes of a frame. They include the whole BlobHeader, unless the file ends within it or its length is
+/// invalid.
 pub(crate) struct FrameStart {
     offset: u64,
     /// The number of bytes from the start of the frame to the end of the file.

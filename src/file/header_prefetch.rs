@@ -45,7 +45,7 @@ impl HeaderPrefetch {
             let (input, is_over) = (input.clone(), Arc::clone(&is_over));
             let part = part(index)..part(index + 1);
             let read = move || read_headers(&input, part, &is_over);
-            // A thread that cannot be started is left out, which only makes the walk slower.
+            // If a thread cannot be started, no further ones are started. This only makes the walk slower.
             Builder::new().spawn(read).ok()
         });
         let threads = threads.collect();

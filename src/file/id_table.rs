@@ -44,7 +44,7 @@ impl PbfFile {
         self.read_directory(place, &toc.entries, ctx).map(Some)
     }
 
-    /// Reads the directory of the table. The inner error says that the table is damaged.
+    /// Reads the directory of the table. The inner result is an error if the table is damaged.
     fn read_directory<'f>(
         &'f self,
         place: &IdTablePlace,
@@ -192,7 +192,8 @@ impl<'f> IdTable<'f> {
         self.read(&sections, ctx, take)
     }
 
-    /// Reads sections, and calls `take` with the ids of each one. The inner error says that the table is damaged.
+    /// Reads sections, and calls `take` with each range of ids in them. The inner result is an error if the table is
+    /// damaged or `take` fails.
     fn read(
         &self,
         sections: &[&IdSection],

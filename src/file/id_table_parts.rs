@@ -1,5 +1,5 @@
-//! The sections of a table of ids that is written after the strings of the last objects of an output with a spatial
-//! layout.
+//! Collects the sections of the table of ids of an output with a spatial layout. The sections are written to some of
+//! the last blobs, after the strings of the objects in these blobs.
 
 use crate::pbf::{IdDirectory, IdSection, IdSectionBytes};
 use std::ops::Range;

@@ -104,7 +104,7 @@ impl KindSearch {
             .find(|kind| kinds.contains(*kind)))
     }
 
-    /// Decodes a blob whose entry has only the kind.
+    /// Decodes a blob, unless its entry already has more facts than the kind.
     fn scan_sample(&mut self, number: usize) -> Result<()> {
         let item = &mut self.items[number];
         if let PlanItem::Known(entry) = item

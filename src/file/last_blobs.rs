@@ -18,8 +18,8 @@ use std::ops::Range;
 /// go into the host. A host is not compressed, so the file can grow by up to this size.
 const MAX_WHOLE_LEN: usize = 8 << 10;
 
-/// In a spatial layout, whole blobs get parts of tables. This is the maximum payload size in bytes of such a blob,
-/// without the table. Together with 12 MB of a table, the payload stays below the limit of the format.
+/// The maximum payload size in bytes, without the table, of a blob that gets a part of a table in a spatial layout,
+/// where blobs are not divided. Together with 12 MB of a table, the payload stays below the limit of the format.
 const MAX_LONG_HOST: usize = 8 << 20;
 
 /// A blob of an output.
@@ -181,8 +181,8 @@ impl LastBlobs {
 
     /// Removes objects from the end, makes up to `wanted` hosts of them, and returns the hosts in order. A host gets
     /// one object with all its versions; if `wanted` is 1 and the last blob is small, it gets all objects of this blob.
-    /// If only some objects of a blob go into hosts, re-encodes the rest of its objects. A blob is not divided if it is
-    /// damaged, or if the last object of the output is too long for a host.
+    /// If only some objects of a blob go into hosts, re-encodes the other objects of this blob. A blob is not divided
+    /// if it is damaged, or if the last object of the output is too long for a host.
     pub fn take_hosts(
         &mut self,
         wanted: usize,

@@ -282,8 +282,8 @@ fn guess_other_format(start: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// Whether a file whose first bytes are `start` begins with the frame of a header blob. Its BlobHeader has fewer than
-/// 256 bytes, and the type of the blob comes first.
+/// Whether a file whose first bytes are `start` begins with the frame of a header blob. The BlobHeader of such a frame
+/// has fewer than 256 bytes, and its first field is the type of the blob.
 pub(crate) const fn begins_with_header_frame(start: &[u8]) -> bool {
     matches!(start, [0, 0, 0, _, b'\n', ..])
 }

@@ -85,10 +85,11 @@ pub struct PbfWriter {
     unverified: Vec<(Input, BlobEntry)>,
     /// The table of ids that is being written.
     id_parts: Option<IdTableParts>,
-    /// An upper bound of the size in bytes of a table of ids for the blobs that have been appended so far.
+    /// An upper bound on the size in bytes of a table of ids for the blobs that have been appended so far.
     max_id_table_len: u64,
     has_id_table: bool,
-    /// The blobs that are held back. There are none if the output gets no table of contents.
+    /// The blobs that are held back, because they may get parts of a table. There are none if the output gets no table
+    /// of contents.
     last: LastBlobs,
     /// The box around the locations in ways; empty unless the header gets the box of the data.
     way_box: Bbox,
@@ -548,8 +549,8 @@ impl PbfWriter {
     }
 
     /// Declares that ways store locations, if no blob is known to have ways without locations. Otherwise removes this
-    /// declaration, because other programs rely on it for all ways. Also removes the declarations about the nodes of
-    /// ways.
+    /// declaration, because other programs expect it to hold for all ways, and also removes the declarations about the
+    /// nodes of ways.
     fn declare_locations(&mut self) {
         let has_references = |entry: &BlobEntry| {
             let known = entry.statistics.as_ref();

@@ -1,4 +1,4 @@
-//! A file whose blobs are known.
+//! A file with a plan of its blobs.
 
 use super::{BlobPlan, PbfFile};
 use crate::runtime::Context;

@@ -1,4 +1,5 @@
-//! Writing augmented diffs as XML, with the state of each object before and after a change, and joining their actions.
+//! Writes augmented diffs as XML, with the state of each object before and after a change. Joins successive actions on
+//! one object.
 
 use super::change_action::ChangeAction;
 use super::numbers::{TimeFormatter, put_e7, put_number};
@@ -8,7 +9,7 @@ use crate::osm::{Bbox, Location, ObjectKind};
 use crate::pbf::{Info, Member, Object, ObjectBody};
 use std::num::NonZeroU32;
 
-/// A node of a way, in one of the two states of an action.
+/// A node of a way, before or after an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PlacedNode {
     /// The id.
@@ -34,17 +35,17 @@ pub(crate) enum Place<'p> {
 /// Finds the geometry of a member, and calls the closure with it.
 pub(crate) type FindPlace<'f> = dyn Fn(&Member<'_>, &mut dyn FnMut(Place<'_>)) + 'f;
 
-/// An object in one of the two states of an action.
+/// An object before or after an action.
 pub(crate) struct AugmentedObject<'o> {
     /// The object. If it is a way, the locations in the object itself are ignored.
     pub object: &'o Object<'o>,
     /// The nodes of a way; empty for other kinds.
     pub nodes: &'o [PlacedNode],
-    /// Finds the geometry of members of a relation; `None` to leave it out.
+    /// The function that finds the geometry of members of a relation; `None` to omit the geometry.
     pub places: Option<&'o FindPlace<'o>>,
 }
 
-/// The length in bytes at which the text is handed to `spill`.
+/// The length of the text in bytes from which [`AugmentedXml::put`] calls `spill`.
 const LONG: usize = 1 << 20;
 
 /// A buffer of actions as XML elements.
@@ -76,8 +77,8 @@ impl AugmentedXml {
         self.text.len()
     }
 
-    /// Appends an action. A creation has no old object. Calls `spill`, which may take the text, whenever the text has
-    /// [`LONG`] bytes.
+    /// Appends an action. A creation has no old object. Calls `spill` whenever the text has at least [`LONG`] bytes.
+    /// `spill` may take the text.
     pub(crate) fn put(
         &mut self,
         action: ChangeAction,
@@ -248,11 +249,12 @@ impl AugmentedXml {
     }
 }
 
-/// An action as a text that [`AugmentedXml`] has written.
+/// The text of an action that [`AugmentedXml`] has written, or of the comment in place of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct XmlAction(String);
 
-/// The markup of an action. An object that is created and deleted again by the changes has a comment instead.
+/// The markup of an action. If the changes create an object and delete it again, a comment takes the place of the
+/// action.
 const ACTION: &str = "  <action type=\"";
 const NOTHING: &str = "  <!-- created and deleted: ";
 const NOTHING_END: &str = " -->\n";

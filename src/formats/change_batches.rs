@@ -13,8 +13,8 @@ pub trait ChangeMaker {
     /// A batch of changes.
     type Batch: Send + 'static;
 
-    /// Adds a change to the current batch. `object` is the new version. For a deletion, it has whatever content the
-    /// file gives.
+    /// Adds a change to the current batch. `object` is the new version. In a deletion, `object` has only the content
+    /// that the file lists.
     fn add(&mut self, change: &Change, object: &Object<'_>);
 
     /// Ends the current batch and returns it. Returns `None` if it has no changes.

@@ -1,4 +1,5 @@
-//! Opening change files. A change file is OsmChange, o5c, OPL or PBF, compressed or not. Its content shows the format.
+//! Opens change files in any format: OsmChange, o5c, OPL or PBF. The format is detected from the content, unless the
+//! caller sets it.
 
 use super::content::format_of;
 use super::read::ObjectSource;
@@ -10,7 +11,8 @@ use crate::pbf::feature;
 use crate::runtime::{Context, InputFormat};
 
 /// Returns the sources of change files. Their format is [`Context::change_format`] or, with [`InputFormat::Auto`],
-/// detected from their content. Fails if a file has data, unless [`Context::data_as_changes`] is set.
+/// detected from their content. Fails if a file contains data instead of changes, unless [`Context::data_as_changes`]
+/// is set.
 pub(crate) fn change_sources(inputs: &[Input], ctx: &Context) -> Result<Vec<ObjectSource>> {
     let sources = inputs.iter().map(|input| change_source(input, ctx));
     sources.collect()
@@ -39,8 +41,8 @@ pub(crate) fn change_source(input: &Input, ctx: &Context) -> Result<ObjectSource
     }
 }
 
-/// Returns the source of a change file in PBF. Fails unless the header declares a history, or the file name or
-/// [`Context::data_as_changes`] says that the objects are changes.
+/// Returns the source of a change file in PBF. Fails if nothing shows that the objects are changes: neither a history
+/// in the header, nor the file name, nor [`Context::data_as_changes`].
 fn pbf_source(input: &Input, ctx: &Context) -> Result<ObjectSource> {
     let file = PbfFile::of_input(input.clone(), ctx)?;
     let is_named = FileContent::of_name(input.path(), None) == Some(FileContent::Changes);

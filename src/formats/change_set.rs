@@ -93,9 +93,9 @@ pub enum SameTime {
 }
 
 impl Change {
-    /// The precedence of the action under [`SameTime::Existing`]. If an object moves to an adjacent extract, the change
-    /// file of the old extract deletes the object, although it still exists. The change file of the new extract creates
-    /// the object, although it is not new.
+    /// Returns the precedence of the action under [`SameTime::Existing`]. If an object moves to an adjacent extract,
+    /// the change file of the old extract deletes the object, although it still exists. The change file of the new
+    /// extract creates the object, although it is not new.
     const fn precedence(&self) -> u8 {
         match self.action {
             ChangeAction::Delete => 0,
@@ -145,7 +145,7 @@ impl Change {
         }
     }
 
-    /// The rank among changes of one object: version, then time. A missing version or time ranks highest.
+    /// Returns the rank among changes of one object: version, then time. A missing version or time ranks highest.
     fn rank(&self) -> (u32, i64) {
         (
             self.version.unwrap_or(u32::MAX),
@@ -186,22 +186,22 @@ pub struct ChangeSet {
 }
 
 impl ChangeSet {
-    /// The changes, in canonical order if the set was sorted.
+    /// Returns the changes, in canonical order if the set was sorted.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
-    /// The replication state after all files that were read into this set.
+    /// Returns the replication state after all files that were read into this set.
     pub const fn replication(&self) -> &Replication {
         &self.document_header.replication
     }
 
-    /// The replication states of the change files in this set. A file without a state has no entry.
+    /// Returns the replication states of the change files in this set. A file without a state has no entry.
     pub fn states(&self) -> &[ChangeState] {
         &self.states
     }
 
-    /// The document header of the text file. If several files were read into this set, their headers are combined.
+    /// Returns the document header of the text file. If several files were read, their headers are combined.
     pub const fn document_header(&self) -> &DocumentHeader {
         &self.document_header
     }
@@ -212,17 +212,17 @@ impl ChangeSet {
         self.is_history
     }
 
-    /// The messages of the server that wrote the file (`<remark>`), which mean that the data may be incomplete.
+    /// Returns the messages of the server that wrote the file (`<remark>`). They mean that data may be missing.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
 
-    /// The number of objects that were left out because the user of an editor deleted them (`action="delete"`).
+    /// Returns the number of objects that were left out because the user of an editor deleted them (`action="delete"`).
     pub const fn deleted_in_editor(&self) -> u64 {
         self.deleted_in_editor
     }
 
-    /// The number of changesets that were left out.
+    /// Returns the number of changesets that were left out.
     pub(crate) const fn changesets(&self) -> u64 {
         self.changesets
     }
@@ -337,7 +337,7 @@ impl ChangeSet {
         start..end.max(start)
     }
 
-    /// The location that a change gives its node; `None` for a deletion, and for a location that is not on earth.
+    /// Returns the location that a change gives its node; `None` for a deletion or a location that is not on earth.
     pub(crate) fn location(change: &Change) -> Option<Location> {
         if change.is_deletion() {
             None
@@ -351,7 +351,7 @@ impl ChangeSet {
         change.tags.start < change.tags.end
     }
 
-    /// The node ids of a changed way; empty for deletions and for other kinds.
+    /// Returns the node ids of a changed way; none for a deletion or for another kind of object.
     pub(crate) fn refs(&self, change: &Change) -> &[i64] {
         match change.key.0 {
             ObjectKind::Way if !change.is_deletion() => change.refs.slice(&self.refs),
@@ -359,8 +359,8 @@ impl ChangeSet {
         }
     }
 
-    /// The locations that a changed way gives its nodes, in the order of [`refs`](Self::refs); empty if the file gives
-    /// none, for deletions, and for other kinds.
+    /// Returns the locations that a changed way gives its nodes, in the order of [`refs`](Self::refs). Returns none if
+    /// the file gives none, for a deletion, or for another kind of object.
     pub(crate) fn way_locations(&self, change: &Change) -> &[Option<Location>] {
         match change.key.0 {
             ObjectKind::Way if !change.is_deletion() => self.given_locations(change),
@@ -368,8 +368,8 @@ impl ChangeSet {
         }
     }
 
-    /// The ids of the node members of a changed relation; empty for other kinds. Unlike [`refs`](Self::refs), includes
-    /// members that a deletion lists.
+    /// Returns the ids of the node members of a changed relation; none for another kind of object. Unlike
+    /// [`refs`](Self::refs), also returns members that a deletion lists.
     pub(crate) fn node_members(&self, change: &Change) -> impl Iterator<Item = i64> {
         let kinds = self.roles(change).iter().map(|(kind, _)| *kind);
         let members = change.refs.slice(&self.refs).iter().copied().zip(kinds);
@@ -378,7 +378,7 @@ impl ChangeSet {
             .map(|(id, _)| id)
     }
 
-    /// The members of a changed relation; empty for deletions and for other kinds.
+    /// Returns the members of a changed relation; none for a deletion or for another kind of object.
     pub(crate) fn member_ids(&self, change: &Change) -> impl Iterator<Item = ObjectId> {
         let roles = if change.is_deletion() {
             &[]
@@ -390,8 +390,8 @@ impl ChangeSet {
         ids.map(|(id, kind)| ObjectId { kind, id })
     }
 
-    /// The locations that the change file gives the nodes of a changed way, in the order of [`refs`](Self::refs); empty
-    /// if it gives none, and for other kinds.
+    /// Returns the locations that the change file gives the nodes of a changed or deleted way, in the order of its node
+    /// references. Returns none if the file gives none, or for another kind of object.
     pub(crate) fn given_locations(&self, change: &Change) -> &[Option<Location>] {
         match change.kind() {
             ObjectKind::Way => change.details.slice(&self.locations),
@@ -399,7 +399,7 @@ impl ChangeSet {
         }
     }
 
-    /// The kinds and roles of the members of a changed relation, in the order of its refs; empty for other kinds.
+    /// Returns the kinds and roles of the members of a changed relation, in the order of its refs; none otherwise.
     fn roles(&self, change: &Change) -> &[(ObjectKind, u32)] {
         match change.kind() {
             ObjectKind::Relation => change.details.slice(&self.roles),
@@ -443,19 +443,19 @@ impl ChangeSet {
         self.locations = locations;
     }
 
-    /// The ids of the objects of all changes, in order.
+    /// Returns the ids of the objects of all changes, in order.
     pub fn ids(&self) -> impl Iterator<Item = ObjectId> + '_ {
         let changes = self.changes.iter();
         changes.map(Change::object_id)
     }
 
-    /// The objects of all changes, in order, each with its change.
+    /// Returns the objects of all changes, in order, each with its change.
     pub fn iter(&self) -> impl Iterator<Item = (&Change, Object<'_>)> {
         let changes = self.changes.iter();
         changes.map(|change| (change, self.object(change)))
     }
 
-    /// The object that a change creates, modifies or deletes.
+    /// Returns the object that a change creates, modifies or deletes.
     pub fn object(&self, change: &Change) -> Object<'_> {
         let user = self.string(change.user);
         let tags = change.tags.slice(&self.tags).chunks_exact(2);
@@ -487,7 +487,7 @@ impl ChangeSet {
         }
     }
 
-    /// The members of a relation.
+    /// Returns the members of a relation.
     fn members(&self, change: &Change) -> impl Iterator<Item = Member<'_>> {
         let refs = change.refs.slice(&self.refs).iter();
         let members = refs.zip(self.roles(change));
@@ -504,28 +504,28 @@ impl ChangeSet {
 }
 
 impl Change {
-    /// The kind of the object.
+    /// Returns the kind of the object.
     pub const fn kind(&self) -> ObjectKind {
         self.key.0
     }
 
-    /// The id of the object.
+    /// Returns the id of the object.
     pub const fn id(&self) -> i64 {
         self.object_id().id
     }
 
-    /// The kind and the id of the object.
+    /// Returns the kind and the id of the object.
     pub(crate) const fn object_id(&self) -> ObjectId {
         ObjectId::of_key(self.key)
     }
 
-    /// The changeset that the change belongs to; `None` if it is unknown.
+    /// Returns the changeset that the change belongs to; `None` if it is unknown.
     pub(crate) const fn changeset(&self) -> Option<i64> {
         self.changeset
     }
 
-    /// The location that the change gives its node; `None` for other kinds, for a deletion, and for a location that is
-    /// not on earth.
+    /// Returns the location that the change gives its node; `None` for another kind of object, for a deletion, and for
+    /// a location that is not on earth.
     pub fn location(&self) -> Option<Location> {
         ChangeSet::location(self)
     }

@@ -145,7 +145,7 @@ impl DataState {
         self.advance(ordered_states(changes).into_iter())
     }
 
-    /// Advances the state as [`advance_by`](Self::advance_by) does, by change files with the oldest first.
+    /// Advances the state as [`advance_by`](Self::advance_by) does. The change files must be ordered, the oldest first.
     fn advance<'c>(
         &mut self,
         ordered: impl Iterator<Item = &'c ChangeState>,
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// The states of a change file that does not give the URL of its server.
+    /// Returns the states of a change file that does not give the URL of its server.
     fn step(sequence: i64, timestamp: i64) -> ChangeState {
         let header = DocumentHeader {
             replication: replication(sequence, timestamp),
@@ -231,8 +231,8 @@ mod tests {
         );
         // The state stays, because the data includes the changes already.
         assert_eq!(on_base(&[step(72, 7200), step(60, 6000)]), (base(), 0));
-        // Changes do not continue the state if a change file before them is missing, or if their URL, their time or
-        // their sequence number is that of another server.
+        // Changes do not continue the state if a change file before them is missing, or if their URL, time or sequence
+        // number shows that they come from another server.
         assert_eq!(on_base(&[step(74, 7400)]), (base(), 1));
         assert_eq!(
             on_base(&[step(73, 7300), step(75, 7500)]),

@@ -1,7 +1,7 @@
-//! Reading changesets from OSM XML and OPL. PBF cannot store them.
+//! Reads changesets from OSM XML and OPL. PBF cannot store changesets.
 //!
-//! Both formats follow the OSM file formats manual of osmcode.org. One thread reads changesets, about as fast as they
-//! are decompressed.
+//! The parsers follow the OSM file formats manual of osmcode.org. A single thread parses changesets, about as fast as
+//! the file is decompressed.
 
 use super::document_header::DocumentHeader;
 use super::encoding::decoded;
@@ -258,7 +258,7 @@ struct XmlParser {
 }
 
 impl XmlParser {
-    /// Handles an event. Returns whether the changeset in `changeset` is complete after it.
+    /// Handles an event. Returns whether the event completes the changeset in `changeset`.
     fn handle_event(&mut self, event: &Event<'_>) -> Result<bool, String> {
         match event {
             Event::Start(element) => {

@@ -1,6 +1,7 @@
-//! The format of an input, and its content: data, a history or changes.
+//! Determines the format of an input and the kind of its content, which is data, a history or changes.
 //!
-//! The bytes of a file show both. If the bytes fit two kinds of content, the name of the file decides.
+//! The bytes of a file show its format and its content. If the bytes fit two kinds of content, the name of the file
+//! decides.
 
 use super::text_compression::TextCompression;
 use crate::error::Result;
@@ -20,8 +21,8 @@ impl FileContent {
     }
 
     /// Returns the content that the name of a file stands for: `.osh` and `.osc` in XML, `.osh.opl` and `.osc.opl` in
-    /// OPL, `.osh.pbf` and `.osc.pbf` in PBF. Returns `None` for a name of another format. `format` is the format of
-    /// the file; `None` for PBF.
+    /// OPL, `.osh.pbf` and `.osc.pbf` in PBF. `format` is the format of the file; `None` stands for PBF. Returns `None`
+    /// for other names, and for a name that does not fit `format`.
     pub(crate) fn of_name(path: &Path, format: Option<TextFormat>) -> Option<Self> {
         let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
         let (plain, _) = TextCompression::split_name(&name);
@@ -42,8 +43,9 @@ impl FileContent {
     }
 }
 
-/// Returns the text format of an input; `None` for PBF and for unknown content. The format is `given` or, with
-/// [`InputFormat::Auto`], detected from the content.
+/// Returns the text format of an input; `None` for PBF and for unknown content. The content decides between formats
+/// that `given` leaves open: with [`InputFormat::Auto`], between all text formats; with the XML and o5m formats,
+/// between data and changes.
 pub(crate) fn format_of(input: &Input, given: InputFormat) -> Result<Option<TextFormat>> {
     Ok(match given {
         InputFormat::Pbf => None,

@@ -1,4 +1,4 @@
-//! Writing tables as comma-separated values (RFC 4180). Lines end with a line feed, as other text outputs do.
+//! Writes tables as comma-separated values (RFC 4180). Lines end with a line feed, as other text outputs do.
 
 use super::numbers::{TimeFormatter, put_e7, put_number};
 use super::text_buffer::TextBuffer;

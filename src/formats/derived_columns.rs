@@ -47,7 +47,7 @@ impl DerivedColumns {
         (0..16).filter(move |resolution| self.h3 >> resolution & 1 == 1)
     }
 
-    /// The names of the columns.
+    /// Returns the names of the columns.
     pub fn names(self) -> Vec<&'static str> {
         let names = [
             (self.names, &["names"][..]),

@@ -1,4 +1,4 @@
-//! Decoding text that is not in UTF-8, but in UTF-16 or in the encoding that an XML document declares.
+//! Converts text to UTF-8 from UTF-16, or from the encoding that an XML document declares.
 
 use crate::error::{Error, Result};
 use crate::file::refuse_compressed_pbf;

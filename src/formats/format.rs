@@ -1,4 +1,4 @@
-//! Detection of the text format and the compression of a file.
+//! Detects the text format of a file, compressed or not.
 
 use super::encoding::{decoded, is_utf16};
 use crate::error::{Advice, Error, Result};
@@ -69,7 +69,8 @@ impl TextFormat {
             b'#' | b'n' | b'w' | b'r' | b'c' => {
                 let lines = start.split(|byte| *byte == b'\n');
                 let mut said = lines.filter(|line| !line.starts_with(b"#") && !is_blank(line));
-                // Only OPL has such comments, so a file of comments alone is OPL without objects.
+                // Only OPL has comments that begin with `#`, so a file that has nothing but comments is OPL without
+                // objects.
                 said.next()
                     .is_none_or(|line| is_object(&line))
                     .then_some(Self::Opl)
@@ -79,7 +80,7 @@ impl TextFormat {
     }
 }
 
-/// Whether a text has nothing but ends of lines.
+/// Whether a text consists only of line breaks.
 fn is_blank(text: &[u8]) -> bool {
     text.iter().all(|byte| matches!(byte, b'\n' | b'\r'))
 }

@@ -4,7 +4,7 @@ use super::document_header::DocumentHeader;
 use crate::osm::format_timestamp;
 use crate::pbf::{HeaderBlock, feature};
 
-/// The options of a header, sorted by name.
+/// Returns the options of a header, sorted by name.
 pub(crate) fn header_options(header: &HeaderBlock) -> Vec<(String, String)> {
     let mut options = Vec::new();
     let mut option = |name: &str, value: Option<String>| {
@@ -20,8 +20,8 @@ pub(crate) fn header_options(header: &HeaderBlock) -> Vec<(String, String)> {
     option("osmosis_replication_base_url", document.replication_url);
     option("osmosis_replication_sequence_number", sequence);
     option("osmosis_replication_timestamp", time.clone());
-    // If `is_converted`, a text input was converted to a temporary PBF file. The features in the header then belong to
-    // the temporary file, and not to the input.
+    // If `is_converted` is set, a text input was converted to a temporary PBF file. The features in the header then
+    // belong to the temporary file, and not to the input.
     if !header.is_converted {
         let has = |feature, value: &str| header.has(feature).then(|| value.to_owned());
         option("pbf_dense_nodes", has(feature::DENSE_NODES, "true"));

@@ -114,9 +114,9 @@ pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<C
 }
 
 /// Reads change files (OsmChange, o5c, OPL or PBF) in the given order, as [`read_change_files`] does. Returns the
-/// changes in canonical order. `versions` tells which versions of each object are kept; they are in ascending order. Of
-/// changes with equal versions, keeps the one with the latest time. If the times are equal or missing, `same_time`
-/// decides.
+/// changes in canonical order. `versions` tells which versions of each object are kept. Several versions of an object
+/// are in ascending order. Among changes with equal versions, keeps the one with the latest time. If the times are
+/// equal or missing, `same_time` decides.
 pub(crate) fn read_changes<P: AsRef<Path>>(
     paths: &[P],
     same_time: SameTime,

@@ -1,4 +1,4 @@
-//! Fast formatting of numbers and times, which OPL and XML mostly consist of.
+//! Formats numbers and times. This has to be fast, because OPL and XML consist mostly of numbers and times.
 
 use super::text_buffer::TextBuffer;
 use crate::osm::{DECIMICRO_PER_DEGREE, format_timestamp};

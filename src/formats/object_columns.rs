@@ -14,7 +14,7 @@ pub enum ObjectView<'a> {
 }
 
 impl ObjectView<'_> {
-    /// The effect of a change; empty for an object.
+    /// Returns the name of the action of a change; an empty string for an object.
     const fn action(&self) -> &'static str {
         match self {
             Self::Stored(_) => "",
@@ -22,7 +22,7 @@ impl ObjectView<'_> {
         }
     }
 
-    /// The location of a node that is not deleted.
+    /// Returns the location of a node; `None` for a deleted node of a block, and for other kinds.
     fn location(&self) -> Option<Location> {
         match self {
             Self::Stored(Element::Node(node)) if node.info().visible => node.location(),
@@ -62,7 +62,7 @@ impl ObjectView<'_> {
         out.len() > before
     }
 
-    /// The members of a relation.
+    /// Returns the members of a relation; `None` for other kinds.
     fn members(&self) -> Option<MemberItems<'_>> {
         match self {
             Self::Stored(Element::Relation(relation)) => {

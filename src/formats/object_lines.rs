@@ -6,10 +6,10 @@ use crate::pbf::Object;
 
 /// A buffer of consecutive objects as text of a format.
 pub(super) trait ObjectLines: std::fmt::Debug + Send + Sync {
-    /// Appends an object. `has_same_info` tells whether its metadata equals that of the last object.
+    /// Appends an object. `has_same_info` tells whether its metadata equals that of the previous object.
     fn put(&mut self, object: &Object<'_>, has_same_info: bool);
 
-    /// The text in the buffer, which the caller may take.
+    /// Returns the text in the buffer, which the caller may take.
     fn text(&mut self) -> &mut TextBuffer;
 
     /// Removes and returns the sections of the first and the last object; `None` for a format without sections. The

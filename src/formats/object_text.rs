@@ -1,4 +1,4 @@
-//! Writing objects as text in any format.
+//! Writes objects as text in any format.
 
 use super::functions::functions;
 use super::object_lines::{ObjectLines, Sections};
@@ -78,13 +78,13 @@ impl ObjectText {
         self.put_next(object, false);
     }
 
-    /// Appends an object. `has_same_info` tells whether its metadata equals that of the last object.
+    /// Appends an object. `has_same_info` tells whether its metadata equals that of the previous object.
     pub(crate) fn put_next(&mut self, object: &Object<'_>, has_same_info: bool) {
         self.objects += 1;
         self.lines.put(object, has_same_info);
     }
 
-    /// The length of the text in the buffer, in bytes.
+    /// Returns the length of the text in the buffer, in bytes.
     pub(crate) fn len(&mut self) -> usize {
         self.lines.text().len()
     }

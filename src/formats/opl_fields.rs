@@ -2,7 +2,7 @@
 
 use crate::osm::parse_stored_e7;
 
-/// The value of a field, or `None` if the field is empty.
+/// Returns the value of a field; `None` if the field is empty.
 pub(super) fn non_empty(value: &str) -> Option<&str> {
     (!value.is_empty()).then_some(value)
 }

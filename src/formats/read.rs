@@ -1,5 +1,5 @@
-//! Reading the objects of files: files that are not PBF, and change files of any format. Chunks are parsed on all
-//! cores, and the results are merged in file order.
+//! Reads the objects of files that are not PBF, and of change files in any format. Chunks are parsed on all cores, and
+//! the results are merged in file order.
 
 use super::change_set::{ChangeSet, NewestChanges};
 use super::document_header::{DocumentHeader, Replication};
@@ -42,7 +42,7 @@ impl TextChunk {
 /// begins.
 pub(crate) type Damage = (Error, u64);
 
-/// An input, and how its objects are read.
+/// An input, and the form in which its objects are read.
 #[derive(Debug)]
 pub(crate) struct ObjectSource {
     input: Input,
@@ -72,8 +72,8 @@ impl ObjectSource {
     }
 
     /// Creates a source as [`of_text`](Self::of_text) does. The source also has the nodes that servers write when
-    /// geometry is requested: nodes of ways without an id, and nodes of member ways in relations, which become
-    /// [`ChangeSet::member_ways`].
+    /// geometry is requested: nodes without an id in ways, and the nodes that relations list for member ways. The nodes
+    /// in relations become [`ChangeSet::member_ways`].
     pub(super) fn of_text_with_geometry(input: &Input, format: TextFormat) -> Self {
         Self {
             input: input.clone(),
@@ -97,7 +97,7 @@ impl ObjectSource {
         }
     }
 
-    /// The text format; `None` for PBF.
+    /// Returns the text format; `None` for PBF.
     pub(crate) const fn format(&self) -> Option<TextFormat> {
         match &self.form {
             SourceForm::Text(format)
@@ -187,7 +187,7 @@ enum InputChunk {
 }
 
 impl InputChunk {
-    /// The estimated memory in bytes of the chunk and of its results.
+    /// Returns the estimated memory in bytes of the chunk and of its results.
     fn cost(&self) -> u64 {
         /// The estimated length of the text of a blob, for each byte of the blob.
         const TEXT_OF_BLOB: u64 = 12;
@@ -204,7 +204,7 @@ impl InputChunk {
         let (text, format) = match self {
             Self::Text(text, format) => (text, format),
             Self::Objects(objects) => return (*objects, None),
-            // Damaged PBF is not read as text.
+            // This function is never called for PBF files.
             Self::Blob(_) => return (ChangeSet::default(), None),
         };
         match text.parse_until_damage(format, WayNodesIn::Ways) {
@@ -391,7 +391,8 @@ pub(crate) fn salvage_texts<S, T: Send>(
     ctx.cancellation.check()?;
     let damage = match (found, chunks.take_failure()) {
         (None, Some(failure)) => read.map(|()| Some(failure)),
-        // The text ends early because of the failure. The object that is cut off there is lost.
+        // The last chunk ends early because of the failure, which is therefore the cause of the damage in this chunk.
+        // The object that is cut off there is lost.
         (Some(((_, lost), true)), Some((failure, end))) => {
             read.map(|()| Some((failure, lost.min(end))))
         }

@@ -10,8 +10,8 @@ use crate::pbf::{Element, Info};
 use crate::runtime::Context;
 use std::fmt;
 
-/// The maximum size of a feature, or of a row of a table, in MB: the coordinates as WKB, the strings, and the lists.
-/// Larger features and rows are left out.
+/// The maximum size in MB of a feature or of a row of a table. The size is the sum of the coordinates as WKB, the
+/// strings and the lists. Larger features and rows are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RowLimit(pub(crate) u64);
 
@@ -120,7 +120,7 @@ impl OversizedObjects {
         self.count == 0
     }
 
-    /// Warns of the objects, if any, and names the first one.
+    /// Warns of the objects, and names the first one. Does nothing if there are no objects.
     pub(crate) fn warn(&self, limit: RowLimit, ctx: &Context) {
         let Some((kind, id)) = self.first else {
             return;

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::geometry::{Point, Projection};
 use crate::io::{OpenOutput, StreamOutput};
 
-/// The endings of the files of a Shapefile.
+/// The file name extensions of the files of a Shapefile.
 pub(crate) const SHAPEFILE_ENDINGS: [&str; 5] = ["shp", "shx", "dbf", "prj", "cpg"];
 
 /// The first bytes of `.shp` and `.shx`.
@@ -36,7 +36,7 @@ pub(crate) enum ShapeType {
 pub(crate) enum ShapeColumns {
     /// `FID`: the number of the shape, from 0.
     Number,
-    /// `x` and `y`: the number of the cell in which a shape lies.
+    /// `x` and `y`: the column and the row of the grid cell in which a shape lies.
     Cell,
 }
 
@@ -53,7 +53,7 @@ impl ShapeColumns {
 #[derive(Debug)]
 pub(crate) struct ShapeRecords {
     projection: Projection,
-    /// The records, whose numbers are not known yet.
+    /// The records. Their numbers are filled in later, when the records are appended to the file.
     bytes: Vec<u8>,
     /// The lengths of the records in bytes, and the cells of the shapes.
     records: Vec<(usize, [i32; 2])>,
@@ -176,7 +176,8 @@ pub(crate) struct ShapefileWriter {
 }
 
 impl ShapefileWriter {
-    /// Begins a Shapefile. `open` opens its file with the given ending. The files must not be streams.
+    /// Begins a Shapefile. `open` opens the file of the Shapefile that has the given ending. The files must not be
+    /// streams.
     pub(crate) fn create(
         shape_type: ShapeType,
         columns: ShapeColumns,
@@ -267,7 +268,7 @@ impl ShapefileWriter {
     }
 }
 
-/// Returns the header of a table in dBASE III. It names no date, so that equal tables are equal files.
+/// Returns the header of a table in dBASE III. Its date is always 1 January 2000, so that equal tables are equal files.
 fn table_header(columns: ShapeColumns, rows: u32) -> Vec<u8> {
     let names = columns.names();
     let header_len = (COLUMN_LEN * (names.len() + 1) + 1) as u16;

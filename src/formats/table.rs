@@ -91,16 +91,16 @@ impl<T: RowType> TableColumn<T> {
 
 /// A row with the data of an object.
 pub trait OsmRow {
-    /// The kind of the object.
+    /// Returns the kind of the object.
     fn kind(&self) -> ObjectKind;
 
-    /// The id of the object.
+    /// Returns the id of the object.
     fn id(&self) -> i64;
 
-    /// The metadata of the object.
+    /// Returns the metadata of the object.
     fn info(&self) -> Info<'_>;
 
-    /// The tags of the object.
+    /// Returns the tags of the object.
     fn tags(&self) -> TagPairs<'_>;
 }
 

@@ -43,7 +43,7 @@ fn an_osm_file_gives_its_objects_in_canonical_order() {
         seen,
         [(-2, false), (1, false), (8, true), (5, false), (7, false)]
     );
-    // The set only counts, and does not contain, an object that the user of an editor deleted.
+    // An object that the user of an editor deleted is counted, but is not in the set.
     assert_eq!(set.deleted_in_editor(), 1);
     let changes = set.changes().iter().filter(|c| !c.is_deletion());
     let objects: Vec<_> = changes.map(|change| set.object(change)).collect();

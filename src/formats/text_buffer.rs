@@ -28,12 +28,12 @@ impl TextBuffer {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The length in bytes.
+    /// Returns the length in bytes.
     pub(super) const fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -72,9 +72,9 @@ impl TextBuffer {
         self.bytes.truncate(start + len);
     }
 
-    /// Appends the metadata of an object as text. `is_same` tells whether the metadata equals that of the last object.
-    /// If it does, and if the text of the last object's metadata may be copied, copies that text. Otherwise calls
-    /// `put`, which appends the text and returns whether it may be copied for the next object.
+    /// Appends the metadata of an object as text. `is_same` tells whether the metadata equals that of the previous
+    /// object. If it does, and if the text of the previous object's metadata may be copied, copies that text. Otherwise
+    /// calls `put`, which appends the text and returns whether it may be copied for the next object.
     #[inline]
     pub(super) fn put_info(&mut self, is_same: bool, put: impl FnOnce(&mut Self) -> bool) {
         if is_same && !self.last_info.is_empty() {

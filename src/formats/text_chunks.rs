@@ -1,4 +1,4 @@
-//! Cutting text documents into chunks that can be parsed independently.
+//! Cuts text documents into chunks that can be parsed independently.
 
 use super::change_set::ChangeSet;
 use super::encoding::decoded;
@@ -29,7 +29,7 @@ pub(super) struct TextDamage {
 /// A part of a text document, which has some objects and the markup between and around them.
 #[derive(Debug, Default)]
 pub(super) struct TextChunk {
-    /// The start tags that are needed to parse the chunk alone, and the text of the chunk.
+    /// The start tags that are needed to parse the chunk on its own, followed by the text of the chunk.
     pub bytes: Vec<u8>,
     /// The length in bytes of the start tags in `bytes` that are not part of the chunk.
     pub prefix: usize,

@@ -1,4 +1,4 @@
-//! Writing a whole document with its prologue, objects and epilogue.
+//! Writes a whole document with its prologue, objects and epilogue.
 
 use super::change_action::ChangeAction;
 use super::document_header::{DocumentHeader, Replication};
@@ -24,7 +24,7 @@ pub(crate) struct TextDocument {
 }
 
 impl TextDocument {
-    /// Begins a document with the facts of a header.
+    /// Begins a document. Its prologue has the facts in `header`.
     pub(crate) fn create(
         output: OpenOutput,
         header: &HeaderBlock,

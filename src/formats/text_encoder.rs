@@ -1,4 +1,4 @@
-//! Compression of text in independent chunks, which workers can compress in parallel.
+//! Compresses text in independent chunks, so that workers can compress chunks in parallel.
 
 use super::text_compression::TextCompression;
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
@@ -54,7 +54,7 @@ impl TextEncoder {
         }
     }
 
-    /// The header of a file, which is written before all chunks.
+    /// Returns the header of a file, which is written before all chunks.
     pub(super) const fn header(compression: TextCompression) -> &'static [u8] {
         match compression {
             // The bytes stand for gzip, method deflate, no name, no time, operating system Unix. Without a time, the

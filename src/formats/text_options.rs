@@ -1,10 +1,10 @@
-//! The form of text files: format, compression, and the attributes that are written.
+//! The options for writing text files: format, compression, and the attributes that are written.
 
 use super::text_compression::TextCompression;
 use crate::osm::TextFormat;
 use crate::pbf::InfoFields;
 
-/// The form in which objects are written as text.
+/// The options for writing objects as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TextOptions {

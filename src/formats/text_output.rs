@@ -1,4 +1,4 @@
-//! Writing compressed text files, which appear under their names only when they are complete.
+//! Writes text files, compressed or not, which appear under their names only when they are complete.
 
 use super::text_compression::TextCompression;
 use super::text_encoder::{EncodedText, GzipTrailer, TextEncoder};

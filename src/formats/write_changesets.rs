@@ -1,4 +1,4 @@
-//! Writing changesets as OSM XML, OPL or debug text.
+//! Writes changesets as OSM XML, OPL or debug text.
 
 use super::changesets::{Changeset, Comment};
 use super::numbers::TimeFormatter;
@@ -19,7 +19,8 @@ pub(crate) enum ChangesetText {
 }
 
 impl ChangesetText {
-    /// Creates an empty buffer for text with the given options. A format without changesets gets lines of OPL.
+    /// Creates an empty buffer for text with the given options. For a format that cannot express changesets, the text
+    /// is OPL.
     pub(crate) fn new(options: &TextOptions) -> Self {
         match options.format {
             TextFormat::Osm | TextFormat::OsmChange => Self::Xml(ChangesetLines::default()),
@@ -45,7 +46,7 @@ impl ChangesetText {
         }
     }
 
-    /// Length in bytes of the text written so far.
+    /// Returns the length in bytes of the text written so far.
     pub(crate) const fn len(&self) -> usize {
         match self {
             Self::Opl(lines) | Self::Xml(lines) => lines.text.len(),

@@ -45,7 +45,7 @@ pub(super) fn csv_header(
     Ok(text)
 }
 
-/// A buffer of objects as rows. Rows do not have the nodes of ways and the members of relations.
+/// A buffer of objects as rows. A row has neither the nodes of a way nor the members of a relation.
 #[derive(Debug)]
 pub(super) struct CsvRows {
     text: TextBuffer,
@@ -90,8 +90,8 @@ impl CsvRows {
         }
     }
 
-    /// Returns the location of a node, or the point halfway along a way that stores the locations of all its nodes;
-    /// `None` for other objects.
+    /// Returns the location of a node, or the point halfway along a way that has nodes and the locations of all of
+    /// them. Returns `None` for other objects, and for all ways if `way_locations` is [`WayLocations::Never`].
     fn place(&self, object: &Object<'_>) -> Option<Point> {
         match &object.body {
             ObjectBody::Node { location } => location.map(Point::from),

@@ -1,5 +1,5 @@
-//! Writing the debug format, which is text for people. It has a line for each attribute. The output is byte for byte
-//! that of osmium.
+//! Writing the debug format: text for human readers, with a line for each attribute. The output is identical to that of
+//! osmium, byte for byte.
 
 use super::changesets::Changeset;
 use super::checksum::{add_changeset, add_object};
@@ -13,7 +13,7 @@ use crate::pbf::{HeaderBlock, Info, InfoFields, Member, Object, ObjectBody};
 use crc32fast::Hasher;
 use std::fmt::Write as _;
 
-/// Returns the text before the objects, which has the facts of the header.
+/// Returns the text that precedes the objects. It describes the file header.
 pub(super) fn debug_prologue(
     header: &HeaderBlock,
     boxes: &[Bbox],
@@ -85,7 +85,8 @@ impl Paint {
         let _ = write!(out, "{:<width$}", ":");
     }
 
-    /// Appends a string in quotation marks. Ambiguous and invisible characters become `<U+…>`.
+    /// Appends a string in quotation marks. Quotation marks, angle brackets, invisible characters and all characters
+    /// above U+05FF become `<U+…>`.
     fn put_quoted(self, out: &mut TextBuffer, text: &str) {
         out.push('"');
         self.put_code(out, BLUE);

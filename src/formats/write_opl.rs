@@ -1,4 +1,4 @@
-//! Writing OPL. The output is byte for byte that of osmium.
+//! Writing OPL. The output is identical to that of osmium, byte for byte.
 
 use super::numbers::{TimeFormatter, put_e7, put_number};
 use super::object_lines::ObjectLines;
@@ -137,7 +137,7 @@ fn put_location(text: &mut TextBuffer, location: Option<Location>, between: &str
     }
 }
 
-/// Whether a character has a meaning in OPL or is invisible.
+/// Whether a character is escaped: it has a meaning in OPL, is invisible, or lies above U+05FF.
 const fn is_escaped(char: char) -> bool {
     !matches!(
         char,
@@ -162,7 +162,7 @@ const PLAIN: [bool; 256] = {
     plain
 };
 
-/// Appends a string. Characters with a meaning in OPL, and invisible characters, become `%hex%`.
+/// Appends a string. A character for which [`is_escaped`] returns true becomes `%hex%`.
 pub(super) fn put_escaped(out: &mut TextBuffer, text: &str) {
     // Nearly all strings are ASCII without special characters, and are copied whole.
     let is_plain = |byte: u8| PLAIN[usize::from(byte)];

@@ -130,7 +130,7 @@ impl ObjectLines for XmlBuffer {
 }
 
 impl XmlBuffer {
-    /// Creates an empty buffer for text with the given options. `visibility` selects the objects with the attribute
+    /// Creates an empty buffer for text with the given options. `visibility` selects the objects that get the attribute
     /// `visible`.
     pub(super) const fn new(options: &TextOptions, visibility: Visibility) -> Self {
         Self {
@@ -143,7 +143,7 @@ impl XmlBuffer {
         }
     }
 
-    /// Appends an object. `has_same_info` tells whether its metadata equals that of the last object.
+    /// Appends an object. `has_same_info` tells whether its metadata equals that of the previous object.
     pub(super) fn put(&mut self, object: &Object<'_>, has_same_info: bool, indent: Indent) {
         let text = &mut self.text;
         indent.put(text);
@@ -280,7 +280,7 @@ pub(super) fn put_location(text: &mut TextBuffer, location: Option<Location>) {
     }
 }
 
-/// A table that tells for each byte whether it cannot be part of a special character.
+/// A table that tells for each byte whether it is plain: no character that must be escaped contains it.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte = 0;
@@ -335,7 +335,7 @@ fn put_escaped_as(out: &mut TextBuffer, text: &str, is_replaced: fn(char) -> boo
             char => {
                 let is_inexpressible = !matches!(char, '\t' | '\n' | '\r');
                 inexpressible += u64::from(is_inexpressible);
-                // XML has no reference for NUL, so at least this one is replaced.
+                // XML has no reference for NUL, so `is_replaced` returns true at least for NUL.
                 if is_inexpressible && is_replaced(char) {
                     out.push(char::REPLACEMENT_CHARACTER);
                 } else {

@@ -11,17 +11,18 @@ use crate::osm::{Bbox, Location, ObjectKind, TextFormat, parse_e7};
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event};
 
-/// The nodes of ways that are read.
+/// The elements in which nodes of ways are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WayNodesIn {
-    /// The ids and locations in ways. An id is required.
+    /// Only ways. A node without an id is an error.
     Ways,
-    /// Also nodes without an id, and the nodes that relations list for their member ways. Servers write both kinds when
-    /// geometry is requested.
+    /// Ways, and the member ways of relations. A node needs no id. Servers write nodes in member ways, and nodes
+    /// without ids, when geometry is requested.
     WaysAndMembers,
 }
 
-/// The maximum number of remarks that are reported for a file, in one line each. A server writes one remark.
+/// The maximum number of remarks (messages of the server) that are reported for a file, each in one line. Servers write
+/// only one.
 pub(super) const MAX_REMARKS: usize = 3;
 
 /// Parses a chunk of a document.
@@ -107,7 +108,7 @@ enum Ancestor {
 }
 
 impl Ancestor {
-    /// The words for the element in messages.
+    /// Returns the name of the element in error messages.
     const fn name(self) -> &'static str {
         match self {
             Self::Root => "the root element",
@@ -124,7 +125,7 @@ impl Ancestor {
 
 /// The names of the elements that are parts of objects. Outside objects, these elements are an error.
 const PARTS: [&str; 3] = ["tag", "nd", "member"];
-/// The names of the elements that contain objects, and of the objects themselves.
+/// The names of the elements that are objects or contain objects.
 const CONTAINERS: [&str; 8] = [
     "osm",
     "osmChange",
@@ -146,8 +147,8 @@ struct XmlObjectParser {
     member_way: Option<MemberWay>,
     /// The text of the remark that is open.
     remark: String,
-    /// The offset up to which the document is read completely: the start of the open object or, outside of objects, of
-    /// the event that was read last.
+    /// The offset up to which the document is read completely. Inside of an object, it is the start of the object;
+    /// elsewhere, it is the start of the event that was read last.
     whole_until: usize,
     seen_root: bool,
     /// Whether the chunk has the start tag of the root element, with its attributes.
@@ -385,8 +386,8 @@ impl XmlObjectParser {
                     }
                     _ => return Err(format!("visible=\"{value}\" is neither true nor false")),
                 },
-                // With this attribute, editors mark objects that their user has deleted, but not yet uploaded. The OSM
-                // database has no deleted version of these objects, so they are left out.
+                // Editors set this attribute on objects that the user has deleted without uploading the deletion yet.
+                // The OSM database has no deleted version of these objects, so they are left out.
                 "action" if self.format == TextFormat::Osm && value == "delete" => {
                     draft.is_left_out = true;
                 }
@@ -490,7 +491,7 @@ impl XmlObjectParser {
     }
 }
 
-/// The id and the coordinates in the element of a node of a way, each `None` if it is missing.
+/// The id and the coordinates of a node of a way. Each is `None` if the element of the node lacks it.
 type NodeOfWay = (Option<i64>, Option<(i32, i32)>);
 
 /// Reads a node of a way: its id, and its latitude and longitude in 1e-7 degree.

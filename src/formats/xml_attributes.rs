@@ -1,4 +1,4 @@
-//! Reading the attributes of elements in OSM XML, and those of the root element.
+//! Reading the attributes of OSM XML elements, including those of the root element.
 
 use super::document_header::DocumentHeader;
 use super::xml_cause;
@@ -48,7 +48,8 @@ pub(super) fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, 
         .map_err(|_| format!("{key}=\"{value}\" is not a number in range"))
 }
 
-/// Parses a latitude or a longitude, which need not be on earth.
+/// Parses a latitude or a longitude in degrees, and returns it in 1e-7 degree. The value may lie outside of the range
+/// on earth.
 pub(super) fn degrees(key: &str, value: &str) -> Result<i32, String> {
     parse_stored_e7(value).map_err(|cause| format!("{key}=\"{value}\" {cause}"))
 }

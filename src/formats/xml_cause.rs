@@ -1,4 +1,4 @@
-//! The causes of errors in XML, in the words of this program.
+//! Messages for errors in XML, worded like the other messages of this program.
 
 use quick_xml::Error;
 use quick_xml::errors::{IllFormedError, SyntaxError};
@@ -18,7 +18,7 @@ pub(super) fn markup_cause(error: &Error) -> String {
     }
 }
 
-/// Returns the markup that the end of the text cuts.
+/// Returns the kind of markup within which the text ends.
 const fn unfinished_markup(error: SyntaxError) -> &'static str {
     match error {
         SyntaxError::InvalidBangMarkup => "markup that begins with <!",

@@ -1,7 +1,8 @@
 //! Abbreviations of the words in the names of streets and cities.
 //!
-//! Most of them come from the OSM wiki page "Name finder: Abbreviations". A group is a list of words that stand for
-//! each other. Words are written as [`words`](super::letters::words) returns them: in lower case and without marks.
+//! Most of these abbreviations come from the OSM wiki page "Name finder: Abbreviations". A group is a list of words
+//! that stand for each other. Words are written as [`words`](super::letters::words) returns them: in lower case and
+//! without marks.
 
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
@@ -125,8 +126,8 @@ static FIRST: WordTable = LazyLock::new(|| {
     ])
 });
 
-/// Words anywhere in a name, and their abbreviations. At the start and the end of a name, the other tables are looked
-/// up first.
+/// Words anywhere in a name, and their abbreviations. At the start of a name, [`DIRECTIONS`] and [`FIRST`] are looked
+/// up before this table; at the end, [`LAST`] is.
 static ANYWHERE: WordTable = LazyLock::new(|| {
     by_word(&[
         "saint st sankt sint",
@@ -168,7 +169,7 @@ static DIRECTIONS: WordTable = LazyLock::new(|| {
 });
 
 /// Types of streets in languages with Cyrillic letters, and their abbreviations. Such a type may come before or after
-/// the name proper. Some spellings omit the first type, the word for a street.
+/// the name proper. Some spellings omit the word that means "street", which is the first row.
 static CYRILLIC: WordTable = LazyLock::new(|| {
     by_word(&[
         "улица ул вулиця вуліца вул",
@@ -190,7 +191,7 @@ static CYRILLIC: WordTable = LazyLock::new(|| {
     ])
 });
 
-/// Abbreviations with a hyphen, as two words, and the words that they stand for.
+/// Hyphenated abbreviations, each split at its hyphen, and the words that they stand for.
 const HYPHENATED: [([&str; 2], &str); 11] = [
     (["пр", "т"], "проспект"),
     (["пр", "кт"], "проспект"),
@@ -234,8 +235,8 @@ pub(super) fn direction(word: &str) -> Option<&'static str> {
     DIRECTIONS.get(word).copied()
 }
 
-/// Returns the type of street that a word in Cyrillic letters names. The result is empty for the word for a street,
-/// which some spellings omit.
+/// Returns the type of street that a word in Cyrillic letters names. The result is empty for the word that means
+/// "street", because some spellings omit this word.
 pub(super) fn cyrillic_street_type(word: &str) -> Option<&'static str> {
     let kind = CYRILLIC.get(word).copied()?;
     Some(if kind == "улица" { "" } else { kind })

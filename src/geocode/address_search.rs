@@ -14,8 +14,8 @@ use crate::error::{Error, Result};
 use crate::geometry::Point;
 use crate::osm::ObjectKind;
 
-/// The distance in metres within which a node with a house number is preferred to the area that contains the node, if
-/// the area has several such nodes.
+/// The maximum distance in metres from the query point to a node with a house number at which the node is preferred to
+/// the area that contains it. This applies only if the area has several such nodes.
 const BESIDE: f64 = 5.0;
 /// The distance in metres within which a query point counts as being at a node. Coordinates may be rounded to five
 /// decimals.
@@ -27,7 +27,7 @@ const AT_HOUSE: f64 = 6.0;
 /// The distance in metres within which a query point counts as being on a street. This is the precision of coordinates.
 const ON_STREET: f64 = 0.01;
 
-/// The area of the largest ring in square metres.
+/// Returns the area of the largest ring in square metres.
 fn largest_ring_m2(projection: &LocalProjection, rings: &[Vec<Point>]) -> f64 {
     let of_ring = |ring: &Vec<Point>| {
         let corners: Vec<[f64; 2]> = ring
@@ -90,9 +90,9 @@ impl<'i> Query<'i, '_> {
         if let Some(node) = self.nearest_numbered_node_in(item, None)? {
             let is_same =
                 house_number(&area.tags).is_none() || is_same_address(&node.tags, &area.tags);
-            // If the addresses of the node and of the area differ, the node replaces the area if the query point is at
-            // the node. If the query point is only near the node, this requires further numbered nodes in the area,
-            // because the nodes are then separate addresses.
+            // A node whose address differs from that of the area replaces the area if the query point is at the node.
+            // If the query point is only near the node, the area must also have further numbered nodes, which shows
+            // that the nodes are separate addresses.
             let distance = node.distance_m();
             let id = Some(node.found.item.id);
             if is_same
@@ -174,7 +174,7 @@ impl<'i> Query<'i, '_> {
 
     /// Returns the node with a house number in `area` that is nearest to the query point, if the node completes the
     /// address of the area. The query point lies beside the area. A node completes the address if the area has no
-    /// number, or if both have the same number and only the node has a street.
+    /// number, or if the area and the node have the same number and only the node has a street.
     fn node_completing(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
         if area.found.item.shape != ItemShape::Area {
             return Ok(None);

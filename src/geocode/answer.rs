@@ -17,7 +17,7 @@ pub struct Answer<'i> {
     pub address: Address<'i>,
     /// The objects from which the parts of the address come.
     pub sources: Sources,
-    /// The street of the address; `None` unless the query resolves names.
+    /// The street of the address; `None` unless `QueryOptions::resolves_names` is set.
     pub street: Option<NearStreet<'i>>,
     /// The nearest objects.
     pub nearest: Nearest<'i>,
@@ -129,7 +129,8 @@ pub struct NearObject {
     pub id: i64,
     /// The distance from the location to the object in metres; 0 if the object is an area that contains the location.
     pub distance_m: f64,
-    /// The bounding box of the object, or of the part of it that is near; `None` unless the query asks for boxes.
+    /// The bounding box of the object, or of the part of it that is near. Boundaries and other areas that can contain
+    /// places always have one. Other objects have one only if `QueryOptions::has_boxes` is set.
     pub extent: Option<Extent>,
 }
 
@@ -155,7 +156,7 @@ pub struct NearStreet<'i> {
     pub object: NearObject,
     /// The name of the object.
     pub name: &'i str,
-    /// The value of `highway`; `None` for a square without one.
+    /// The value of `highway`; `None` for a square without this tag.
     pub highway: Option<&'i str>,
     /// The reference of the street, such as `B 3`.
     pub reference: Option<&'i str>,

@@ -97,7 +97,7 @@ fn put_tags(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
 const BROKEN_AREA: FormatError = FormatError::new("an area is broken");
 
 /// An iterator over the encoded tags of an area. Each item is a key and a value as bytes, which should be UTF-8. The
-/// iteration ends before the first bytes that are not a tag.
+/// iteration ends at the first bytes that are not a valid tag.
 #[derive(Debug, Clone, Copy)]
 struct AreaTags<'c>(Varints<'c>);
 
@@ -151,7 +151,7 @@ impl Bands {
         }
     }
 
-    /// The bands that an edge intersects.
+    /// Returns the bands that an edge intersects.
     fn bands_of_edge(&self, (from, to): &(Point, Point)) -> std::ops::RangeInclusive<usize> {
         let band = |lat_e7: i32| ((i64::from(lat_e7) - self.south) / self.height) as usize;
         let (low, high) = (from.lat_e7.min(to.lat_e7), from.lat_e7.max(to.lat_e7));
@@ -215,7 +215,7 @@ pub(crate) struct Area<'c> {
     present: u64,
     /// The tags whose keys are in [`KEYS`].
     known: AreaTags<'c>,
-    /// The tags whose keys are not in [`KEYS`], which are names.
+    /// The tags whose keys are not in [`KEYS`]. These tags are names.
     names: AreaTags<'c>,
 }
 
@@ -297,13 +297,13 @@ impl<'c> Area<'c> {
         size.and_then(|size| size.parse().ok()).unwrap_or(u64::MAX)
     }
 
-    /// Returns all names: those in languages, the one without a language, and the alternative names.
+    /// Returns all names: the value of `name`, the names in languages, and the alternative names.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'c str> {
         let tags = self.known.chain(self.names);
         tags.filter_map(|(key, name)| std::str::from_utf8(name).ok().filter(|_| is_name(key)))
     }
 
-    /// Returns the name in a language, which is a language tag in any case.
+    /// Returns the name in a language. `language` is a language tag, whose upper or lower case does not matter.
     pub(crate) fn name_in(&self, language: &str) -> Option<&'c str> {
         let mut tags = self.known.chain(self.names);
         let (_, name) = tags.find(|(key, _)| {

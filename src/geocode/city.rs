@@ -37,8 +37,8 @@ struct Roles<'a, 'i> {
     centre: Option<&'static str>,
     /// The kind of the city that lies within the boundary and has the name of the boundary.
     namesake: Option<&'static str>,
-    /// The set of the levels of the boundaries that contain the node of the namesake but have other names, one bit for
-    /// each level.
+    /// The levels of the boundaries that contain the node of the namesake but have other names. Each bit stands for a
+    /// level.
     levels_of_parts: u16,
     /// Whether the tags or the label node show that the boundary is a part of a municipality.
     is_part: bool,
@@ -90,7 +90,7 @@ impl<'a, 'i> Roles<'a, 'i> {
         })
     }
 
-    /// The kind of settlement that the boundary is; `None` if neither tags nor members indicate one.
+    /// Returns the kind of settlement that the tags, the members or the namesake of the boundary indicate.
     fn kind(&self) -> Option<&'static str> {
         let of_members = self.own.or(self.label).or(self.centre);
         of_members.or(self.namesake)
@@ -101,7 +101,7 @@ impl<'a, 'i> Roles<'a, 'i> {
         self.is_part || self.is_larger
     }
 
-    /// Whether boundaries of a level are parts of the city of this boundary.
+    /// Whether boundaries at `level` are parts of the city that has the name of this boundary.
     fn is_divided_at(&self, level: u8) -> bool {
         let bit = 1u16.checked_shl(level.into()).unwrap_or(0);
         self.namesake.is_some() && self.levels_of_parts & bit != 0
@@ -157,8 +157,8 @@ impl<'a, 'i> CityBoundaries<'a, 'i> {
 /// Returns the boundary of the settlement, and its kind, which is `city`, `town` or `village`. `areas` must be in the
 /// order of their levels.
 ///
-/// Ignores boundaries within a municipality, because they are its parts, whatever their tags. The first of these
-/// boundaries counts:
+/// Ignores boundaries within a municipality, because they are its parts, whatever their tags. Uses the first of these
+/// boundaries that exists:
 ///
 /// 1. A boundary whose own tags indicate a settlement. A label node may indicate a settlement instead, but only if the
 ///    country is unknown or no boundary is at a level of municipalities: the label of a province may be its capital.
@@ -166,7 +166,8 @@ impl<'a, 'i> CityBoundaries<'a, 'i> {
 /// 3. The boundary at a level of municipalities.
 /// 4. A boundary with an `admin_centre` node.
 /// 5. A boundary that has the name of a city within it. In a country whose municipalities have no boundaries, such a
-///    boundary may contain villages, and is left to [`guess_city`], which is called after the nearest place.
+///    boundary may contain villages. It is then left to [`guess_city`], which is called only if no place node gives the
+///    city.
 pub(super) fn city<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,
@@ -212,7 +213,7 @@ pub(super) fn guess_city<'a, 'i>(
 }
 
 /// Returns the boundary of the city that an address names, and its kind. `is_named` returns whether an area has the
-/// name.
+/// name of that city.
 ///
 /// Prefers a boundary whose tags or members indicate a settlement, or whose level is that of municipalities. If there
 /// is none, returns a boundary with the name that is not within a municipality, whatever its level.

@@ -20,7 +20,8 @@ const HANGUL: [[u32; 3]; 5] = [
     [0xffda, 0xffdc, 0x3161],
 ];
 
-/// Rows of a text and the characters that stand for it, all in lower case.
+/// Rows, separated by spaces. A row consists of a text, `=`, and the characters that stand for the text, all in lower
+/// case.
 const TEXTS: &str = "\
     '=＇ 0=⁰₀⓪ 1=¹₁① 2=²₂② 3=³₃③ 4=⁴₄④ 5=⁵₅⑤ 6=⁶₆⑥ 7=⁷₇⑦ 8=⁸₈⑧ 9=⁹₉⑨ 10=⑩ 11=⑪ 12=⑫ 13=⑬ 14=⑭ 15=⑮ \
     16=⑯ 17=⑰ 18=⑱ 19=⑲ 20=⑳ a=ªₐⓐ b=ⓑ c=ⅽⓒ d=ⅾⓓ e=ₑⓔ f=ⓕ g=ⓖ h=ₕⓗ i=ⁱⅰⓘ j=ⓙ k=ₖⓚ l=ₗⅼⓛ m=ₘⅿⓜ n=ⁿₙⓝŉ \
@@ -38,7 +39,7 @@ pub(super) fn rows_of(table: &'static str) -> impl Iterator<Item = (&'static str
     table.split(' ').filter_map(|row| row.split_once('='))
 }
 
-/// The texts for all characters of the tables.
+/// The text for each character of the tables.
 static STANDS_FOR: LazyLock<FxHashMap<char, String>> = LazyLock::new(|| {
     let texts = rows_of(TEXTS)
         .flat_map(|(text, forms)| forms.chars().map(move |form| (form, text.to_owned())));
@@ -60,8 +61,8 @@ fn compatibility_form(form: u32, letter: u32) -> Option<(char, String)> {
     Some((char::from_u32(form)?, char::from_u32(letter)?.to_string()))
 }
 
-/// The forms that Arabic letters have in words, from U+FE80 on, each with its letter. A letter that is joined to the
-/// letter after it has four forms, and the hamza has one. Other letters have two.
+/// Returns the forms that Arabic letters have in words, each with its letter. The forms are the characters from U+FE80
+/// on. A letter that is joined to the letter after it has four forms, and the hamza has one. Other letters have two.
 fn arabic_forms() -> impl Iterator<Item = (char, String)> {
     let letters = (0x621..=0x63a).chain(0x641..=0x64a);
     let forms = letters.flat_map(|letter: u32| {

@@ -33,7 +33,7 @@ pub(super) struct AddressParts<'i> {
     country_code: Option<String>,
 }
 
-/// The parts of an address that only houses have.
+/// The parts of an address that come only from the tags of the house.
 #[derive(Debug, Clone, Copy, Default)]
 struct OfHouse<'i> {
     name: Option<&'i str>,
@@ -77,8 +77,9 @@ pub(super) fn country_code_in_address(tags: &[(&str, &str)]) -> Option<String> {
     code.map(str::to_lowercase)
 }
 
-/// The sort key that orders areas around a point from the finest to the coarsest: areas that are not administrative,
-/// then administrative ones from the highest level to the lowest. Of equal areas, the smaller one is finer.
+/// Returns the sort key that orders areas around a point from the finest to the coarsest: areas that are not
+/// administrative, then administrative ones from the highest level to the lowest. Of areas with the same rank, the
+/// smaller one is finer.
 fn fineness_key(area: &Area<'_>) -> (Reverse<u8>, u64) {
     let level = area.level.filter(|_| area.is_administrative);
     (Reverse(level.unwrap_or(u8::MAX)), area.size_m2())
@@ -157,7 +158,7 @@ impl<'i> AddressParts<'i> {
         }
     }
 
-    /// Sets the postcode of the street, unless the address has a postcode.
+    /// Uses `code`, the postcode of the street, unless the address has a postcode.
     pub(super) fn add_postcode(&mut self, code: Option<&'i str>, object: NearObject) {
         let code = code.map(|code| (code, object));
         self.postcode = self.postcode.take().or(code);
@@ -194,8 +195,8 @@ impl<'i> AddressParts<'i> {
         }
     }
 
-    /// Sets the city, unless the address has one, and the kind of the city. Returns the boundary of the city, if there
-    /// is one.
+    /// Sets the kind of the city and, if the address has no city, also the city. Returns the boundary of the city, if
+    /// there is one.
     fn add_city<'a>(
         &mut self,
         areas: &'a [Area<'i>],

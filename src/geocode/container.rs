@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use twox_hash::XxHash3_64;
 
-/// The first bytes of a file.
+/// The first and the last bytes of a file.
 const MAGIC: [u8; 8] = *b"pbfhGEO\x01";
 /// The size of a block in bytes.
 const BLOCK_LEN: usize = 1 << 14;

@@ -223,8 +223,8 @@ const POSTCODE_AFTER_CITY: &str = "\
 const POSTCODE_AFTER_STATE: &str = "\
     au bb br ca cc co cu cx eg fm hm hn id ie iq mh mn mp nf pw ru so th ua um us ve vi vn";
 
-/// Returns the values of `admin_level` for municipalities in a country, the best first; `None` if the country is not
-/// known.
+/// Returns the values of `admin_level` for municipalities in a country, the best first. These are the usual levels if
+/// the table does not have the country. Returns `None` without a country code.
 pub(super) fn municipality_levels(country_code: Option<&str>) -> Option<&'static [u8]> {
     country_code.map(|code| own_levels(code).unwrap_or(USUAL_LEVELS))
 }
@@ -241,7 +241,7 @@ fn own_levels(country_code: &str) -> Option<&'static [u8]> {
 
 /// Whether a country is in a list of countries.
 fn is_listed(countries: &str, country_code: &str) -> bool {
-    // Each code has two letters.
+    // Each code has two letters and, unless it is the last one, a space after it.
     let mut countries = countries.as_bytes().chunks(3);
     countries.any(|known| known.get(..2) == Some(country_code.as_bytes()))
 }

@@ -29,7 +29,8 @@ fn expand_hyphenated_words(words: Vec<String>) -> Vec<String> {
 /// Returns the normal form of a name, which all spellings of the name share.
 pub(crate) fn fold_name(name: &str) -> String {
     let all = expand_hyphenated_words(words(name));
-    // The types of streets in Cyrillic letters come last, because they may be before or after the name proper.
+    // In the normal form, street types in Cyrillic letters come last, because spellings have them before or after the
+    // name proper.
     let (mut proper, mut types) = (Vec::with_capacity(all.len()), String::new());
     for word in &all {
         match cyrillic_street_type(word).filter(|_| all.len() > 1) {
@@ -64,8 +65,8 @@ fn put_words(out: &mut String, words: &[&str]) {
         match (put, split_compound(word)) {
             (Some("street"), _) => out.push_str("str"),
             (Some("place"), _) if at == last => out.push_str("pl"),
-            // Some spellings of Polish and Russian names omit the word for a street, so the normal form never has this
-            // word.
+            // Some spellings of Polish and Russian names omit the word that means "street", so the normal form never
+            // has it.
             (Some("ulica"), _) => {}
             (Some(word), _) => out.push_str(word),
             (None, Some((start, short))) => {
@@ -102,7 +103,8 @@ pub(super) struct StreetNames<'i> {
 }
 
 impl<'i> StreetNames<'i> {
-    /// The names in the tags of a street, in all languages and with alternative names. A tag may have a list of names.
+    /// Collects the names in the tags of a street, in all languages and including alternative names. The value of a tag
+    /// may be a list of names.
     pub(super) fn of(tags: &[(&'i str, &'i str)]) -> Self {
         let names = tags.iter().filter(|(key, _)| key.contains("name"));
         Self {

@@ -58,7 +58,7 @@ pub(crate) fn node_list(refs: impl Iterator<Item = i64>) -> String {
     list
 }
 
-/// The character that stands for a comma in an entry of [`NUMBERS`]. No tag in OSM has it.
+/// The character that stands for a comma in an entry of [`NUMBERS`]. No tag in OSM contains this character.
 const COMMA: char = '\u{1f}';
 
 /// Returns a house number in the form that it has in [`NUMBERS`], with each comma replaced by [`COMMA`].

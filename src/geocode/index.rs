@@ -222,7 +222,7 @@ impl GeocodeIndex {
                 };
                 visited().map_err(|error| self.damage_error(&error))
             };
-            // Near a pole, an object may reach beyond its box.
+            // Near a pole, a segment is a straight line in the projection, so an object may reach beyond its box.
             if radius == 0.0 && !projection.is_polar() {
                 let here = Extent::at(place);
                 tree.visit_meeting(&self.container, &here, &mut |leaf| {

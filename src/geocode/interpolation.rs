@@ -1,8 +1,9 @@
 //! Interpolating house numbers along a way.
 //!
-//! The OSM wiki page "Addresses" has the values of `addr:interpolation`. `even` and `odd` mean, like the value 2, that
-//! every second number from the first one on exists. The numbers at the ends therefore decide which numbers these are.
-//! No number is returned where the tags and the ends do not determine it.
+//! The OSM wiki page "Addresses" has the values of `addr:interpolation`. `even` and `odd` have the same meaning as the
+//! value 2: every second number exists, counted from the number at the start of the way. The numbers at the ends
+//! therefore decide whether the numbers are even or odd. No number is returned where the tags and the ends do not
+//! determine it.
 
 use super::house_numbers::decode_number;
 use super::item::{NUMBERS, tag};
@@ -75,7 +76,8 @@ impl<'t> HouseNumber<'t> {
         self.digits.parse::<u32>().ok().map(i64::from)
     }
 
-    /// The position of the letter in the alphabet, from 1 on; 0 without a letter, as 25 comes before 25a.
+    /// Returns the position of the letter in the alphabet, counted from 1. Returns 0 if there is no letter, because 25
+    /// comes before 25a.
     fn letter_position(&self) -> i64 {
         let position = |letter: char| i64::from(u32::from(letter.to_ascii_lowercase())) - 96;
         self.letter.map_or(0, position)
@@ -168,7 +170,7 @@ pub(super) fn has_too_many_steps(list: &str, rule: &str) -> bool {
 /// The value of `addr:interpolation`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InterpolationRule {
-    /// The difference of two neighbouring numbers.
+    /// Neighbouring houses differ in their numbers, by this step.
     Step(i64),
     /// Neighbouring houses differ in their letters.
     Letters,
@@ -195,8 +197,8 @@ fn may_have_range(ends: &[HouseNumber<'_>; 2]) -> bool {
     !ends.iter().any(HouseNumber::is_padded) && ends.iter().any(HouseNumber::may_be_range)
 }
 
-/// Returns the number of steps from one end to the other: the number of house numbers without the first one. It is
-/// negative if the numbers decrease. Returns `None` if the ends do not fit the rule.
+/// Returns the number of steps from the first house number to the last. It is negative if the house numbers decrease.
+/// Returns `None` if the ends do not fit the rule.
 fn steps_between(ends: &[HouseNumber<'_>; 2], rule: InterpolationRule) -> Option<i64> {
     let [first, last] = ends;
     let numbers = ends.map(|end| end.number());
@@ -273,7 +275,7 @@ fn number_between(ends: &[HouseNumber<'_>; 2], number: i64) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// The different numbers along a way, in their order.
+    /// Returns the different numbers along a way, in their order.
     fn numbers(from: &str, to: &str, rule: &str) -> Vec<String> {
         let at = |part: u32| {
             number_at_fraction(
@@ -390,7 +392,7 @@ mod tests {
             ("1", "94-21", "odd"),
             ("2-4", "8", "even"),
             ("12,14", "20", "even"),
-            // Lists and ranges are no numbers with a prefix.
+            // Lists and ranges do not count as numbers with a prefix.
             ("10;12", "10;20", "even"),
             ("10; 12", "10; 20", "even"),
             ("10,12", "10,20", "even"),

@@ -1,15 +1,15 @@
-//! The languages of names: which of the names of an object is shown.
+//! Choosing which name of an object is shown, by language.
 
 use super::area::Area;
 use super::countries::languages;
 use super::item::{KeyNumber, tag};
 use super::options::QueryOptions;
 
-/// The maximum number of languages in a list. Further ones are ignored.
+/// The maximum number of languages in a list. Further languages are ignored.
 const MAX_LANGUAGES: usize = 16;
-/// The maximum length of a language tag in bytes. Longer ones are ignored.
+/// The maximum length of a language tag in bytes. Longer tags are ignored.
 const MAX_TAG: usize = 64;
-/// Pairs of language codes. Names in the first language may also be stored under the second code.
+/// Pairs of language codes. Names in the language of the first code may also be stored under the second code.
 const OTHER_CODES: [(&str, &str); 6] = [
     ("fil", "tl"),
     ("in", "id"),
@@ -42,8 +42,9 @@ impl QueryOptions {
     }
 }
 
-/// Returns a language tag, and the tags that remain when subtags are removed from its end one by one (RFC 4647, section
-/// 3.4), in lower case: `sr-latn-rs`, `sr-latn`, `sr`.
+/// Returns the tags under which names in a language are looked up, in lower case: the language tag, and the tags that
+/// remain when subtags are removed from its end one by one (RFC 4647, section 3.4), such as `sr-latn-rs`, `sr-latn`,
+/// `sr`. The tag for the Chinese script of a region comes before `zh`, and another code for the language comes last.
 fn lookup_order(language: &str) -> Vec<String> {
     let (mut order, mut tag) = (Vec::new(), language.replace('_', "-").to_ascii_lowercase());
     if tag.is_empty() || tag.len() > MAX_TAG {
@@ -51,7 +52,7 @@ fn lookup_order(language: &str) -> Vec<String> {
     }
     let script = chinese_script(&tag);
     while let Some((shorter, _)) = tag.rsplit_once('-') {
-        // A single letter belongs to the subtags that follow it.
+        // A subtag of one character is removed together with the subtag that follows it.
         let shorter = match shorter.rsplit_once('-') {
             Some((before, single)) if single.len() == 1 => before,
             _ => shorter,
@@ -78,7 +79,7 @@ fn chinese_script(tag: &str) -> Option<&'static str> {
 /// The languages of a query, at a place.
 #[derive(Debug)]
 pub(super) struct Languages {
-    /// For each wanted language, the best first, the tags under which its names may be stored.
+    /// The wanted languages, the best first. For each of them, the tags under which its names may be stored.
     wanted: Vec<Vec<String>>,
     /// The languages of the tag `name` at the place; empty if they are not known.
     local: &'static [&'static str],
@@ -153,8 +154,8 @@ impl Languages {
     }
 
     /// Whether `own`, the value of an object's tag `name`, is in the language of `order`. This requires that the
-    /// language is one of the languages of the place, and that in each other language of the place, the object has a
-    /// name that is not a part of `own`.
+    /// language is one of the languages of the place. In addition, the object must have a name in each other language
+    /// of the place, and `own` must not contain this name.
     fn is_in_language<'i>(
         &self,
         order: &[String],

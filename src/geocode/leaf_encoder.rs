@@ -7,7 +7,7 @@ use crate::geometry::Extent;
 use crate::pbf::wire::put_varint;
 use rustc_hash::FxHashMap;
 
-/// Encodes leaves, and reuses its buffers.
+/// An encoder of leaves, which reuses its buffers.
 #[derive(Debug)]
 pub(super) struct LeafEncoder<'r> {
     numbers: FxHashMap<&'r str, u64>,

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 
 /// Letters without marks, each with its variants that have marks, and with its full-width form. In Indic scripts, a
-/// letter counts as a variant of the characters that form D writes for this letter.
+/// composed letter counts as a variant of the characters into which form D decomposes it.
 const PLAIN: &str = "\
     0=０ 1=１ 2=２ 3=３ 4=４ 5=５ 6=６ 7=７ 8=８ 9=９ a=àáâãäåāăąǎǟǡǻȁȃȧḁạảấầẩẫậắằẳẵặａ ae=æǣǽ b=ḃḅḇｂ c=çćĉċčḉｃ \
     d=ďđḋḍḏḑḓｄ e=èéêëēĕėęěȅȇȩḕḗḙḛḝẹẻẽếềểễệｅ f=ḟｆ g=ĝğġģǧǵḡｇ h=ĥħȟḣḥḧḩḫẖｈ i=ìíîïĩīĭįıǐȉȋḭḯỉịｉ j=ĵǰｊ \

@@ -2,8 +2,8 @@
 //!
 //! A line is encoded as the number of its points, the first point, and the other points. If the differences between
 //! consecutive points fit in two bytes per coordinate (less than 360 m), the other points are stored as these
-//! differences. Otherwise, they are stored as absolute coordinates. The encoding is made to be read fast rather than to
-//! be small.
+//! differences. Otherwise, they are stored as absolute coordinates. The encoding is designed for fast reading rather
+//! than for a small size.
 
 use super::item::{BROKEN, Lines};
 use crate::error::FormatResult;

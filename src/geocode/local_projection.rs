@@ -14,8 +14,8 @@ const RADIUS: f64 = 6_371_008.8;
 const RADIANS: f64 = std::f64::consts::PI / 180.0 * 1e-7;
 /// The absolute latitude, in 1e-7 degree, from which the azimuthal equidistant projection is used.
 const POLAR_E7: i32 = 850_000_000;
-/// The absolute latitude, in 1e-7 degree, below which no location is found from a query point beyond [`POLAR_E7`],
-/// because the distance is too large.
+/// The absolute latitude, in 1e-7 degree, below which locations are too far away to be found from a query point beyond
+/// [`POLAR_E7`].
 const SUBPOLAR_E7: i32 = 840_000_000;
 /// 360 degrees in units of 1e-7 degree.
 const CIRCLE_E7: i64 = 3_600_000_000;

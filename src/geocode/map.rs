@@ -100,7 +100,7 @@ impl GeocodeIndex {
     }
 
     /// Begins a walk over the lines in a box, with about `budget` lines or boundary edges of each layer. If a layer has
-    /// more, the walk visits only every second leaf, every fourth leaf, and so on.
+    /// more, the walk visits only every `n`-th leaf in the box, where `n` is a power of two.
     ///
     /// # Errors
     ///

@@ -167,7 +167,7 @@ impl<'i> Query<'i, '_> {
     }
 
     /// Returns the place whose kind is in `kinds` and which has one of `names`: an area around the query point, or the
-    /// nearest place node that is not elsewhere.
+    /// nearest place node that `is_elsewhere` does not reject.
     fn place_named(
         &self,
         names: &PlaceNames,

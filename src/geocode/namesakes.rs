@@ -84,7 +84,7 @@ fn city_of(row: &RowItem<'_>) -> Option<City> {
     })
 }
 
-/// The findings about boundaries.
+/// The boundaries around cities, divided into those with the name of the city and those with other names.
 #[derive(Default)]
 struct BoundaryFindings {
     namesakes: Vec<Namesake>,
@@ -171,7 +171,8 @@ fn for_each_row<T: Send>(
 }
 
 impl Namesakes {
-    /// Finds the boundaries in the rows of an index. `rows` is the approximate number of rows that are read together.
+    /// Searches the rows of an index for boundaries that have the name of a city within them. `rows` is the approximate
+    /// number of rows that are read together.
     pub(super) fn find(sorted: &SortedRows, rows: u64, ctx: &Context) -> Result<Self> {
         let cities = cities(sorted, rows, ctx)?;
         let (mut namesakes, mut levels) = (Vec::new(), vec![0u16; cities.len()]);
@@ -189,8 +190,8 @@ impl Namesakes {
         Ok(Self::of(namesakes, &cities, &levels))
     }
 
-    /// Collects the values of the boundaries that are cities. For each city, `levels` is the set of the levels of the
-    /// boundaries around it that have other names, one bit each.
+    /// Collects the values of the boundaries that are cities. `levels` has a set for each city: the levels of the
+    /// boundaries around the city that have other names, one bit for each level.
     fn of(mut namesakes: Vec<Namesake>, cities: &[City], levels: &[u16]) -> Self {
         let mut found = Self::default();
         namesakes.sort_unstable_by_key(|namesake| {

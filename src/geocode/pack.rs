@@ -14,7 +14,7 @@ type Middle = (Point, u32);
 ///
 /// The objects come from a range of the Hilbert curve. They are halved recursively across the longer side of their
 /// bounding box (top-down packing). If groups were runs of 16 objects along the curve, a search would visit twice as
-/// many, because the boxes of runs overlap more.
+/// many groups, because the boxes of runs overlap more.
 pub(super) fn groups(extents: &[Extent]) -> Vec<Vec<usize>> {
     let middle = |extent: &Extent| {
         let [west, south, east, north] = extent.edges().into_array();

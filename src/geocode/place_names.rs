@@ -1,7 +1,7 @@
 //! Comparing the names of cities and boundaries.
 //!
-//! An object has several names: its name, names in languages, alternative names. One name may have several spellings:
-//! "Biel/Bienne" and "Bruxelles - Brussel" are two spellings each, and `alt_name` may be a list.
+//! An object can have several names: the value of `name`, names in languages, and alternative names. One name may have
+//! several spellings: "Biel/Bienne" and "Bruxelles - Brussel" are two spellings each, and `alt_name` may be a list.
 
 use super::folding::fold_name;
 use crate::osm::is_language;
@@ -38,8 +38,8 @@ pub(super) fn normal_forms(name: &str) -> impl Iterator<Item = String> {
         .filter(|name| !name.is_empty())
 }
 
-/// The first letter or digit of a name. Two spellings of a name can begin with the same letter, with and without a
-/// diacritic, but never in two scripts.
+/// The first letter or digit of a name. The first letters of two spellings of a name may differ in a diacritic, but
+/// never in their script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Initial {
     Ascii(char),
@@ -87,7 +87,7 @@ impl PlaceNames {
         Self { spellings }
     }
 
-    /// Creates the names in the tags of an object.
+    /// Collects the names in the tags of an object.
     pub(super) fn of_tags(tags: &[(&str, &str)]) -> Self {
         Self::of(names_in(tags))
     }

@@ -20,7 +20,7 @@ const PLACES: [(&str, f64); 5] = [
     ("hamlet", 1_000.0),
     ("isolated_dwelling", 1_000.0),
 ];
-/// The maximum number of places that are rejected because they are elsewhere. If there are more, no place is found.
+/// The maximum number of places that `is_elsewhere` rejects in a search. If there are more, no place is found.
 const MAX_OTHERS: usize = 16;
 
 /// Returns the reach of places of a kind. Parts of cities have the reach of villages.
@@ -29,11 +29,12 @@ fn reach_of(kind: &str) -> f64 {
     known.map_or(4_000.0, |(_, reach)| *reach)
 }
 
-/// Whether a place node of a kind is elsewhere if it lies outside of `area`, which contains the query point.
+/// Whether a place node of a kind does not name the surroundings of the query point if the node lies outside of `area`.
+/// The area contains the query point.
 ///
-/// This holds for a state. It also holds for an area that is larger than a place of this kind can be, because such an
-/// area is no part of a place. For places that are smaller than towns, it holds for a district. Any other area may be
-/// one of several parts of the place.
+/// The result is true for a country or a state. It is also true for an area that is larger than a place of this kind
+/// can be, because such an area is no part of a place. For places that are smaller than towns, it is true for a
+/// district. Any other area may be one of several parts of the place.
 fn excludes_places(area: &Area<'_>, kind: &str) -> bool {
     let reach = reach_of(kind);
     let largest = std::f64::consts::PI * reach * reach;
@@ -48,7 +49,7 @@ fn excludes_places(area: &Area<'_>, kind: &str) -> bool {
 
 impl<'i> Query<'i, '_> {
     /// Returns the place node with the smallest ratio of distance to reach (see [`PLACES`]). `areas` are the areas that
-    /// contain the query point. A place node that is elsewhere is rejected.
+    /// contain the query point. Ignores the place nodes that `is_elsewhere` rejects.
     pub(super) fn nearest_place(&self, areas: &[Area<'i>]) -> Result<Option<NearPlace<'i>>> {
         let near = self.first_place_not_elsewhere(areas, |others| self.next_place(others))?;
         Ok(near.and_then(|near| {
@@ -61,8 +62,8 @@ impl<'i> Query<'i, '_> {
         }))
     }
 
-    /// Returns the first place node that is not elsewhere. `next` returns the best place node whose id is not in a
-    /// list.
+    /// Returns the first place node that `is_elsewhere` does not reject. `next` returns the best place node whose id is
+    /// not in the given list.
     pub(super) fn first_place_not_elsewhere(
         &self,
         areas: &[Area<'i>],
@@ -112,8 +113,9 @@ impl<'i> Query<'i, '_> {
         best.map(near).transpose()
     }
 
-    /// Whether a place node does not name the surroundings of the query point, which is in `areas`. This holds if the
-    /// node is in another municipality, or outside of an area in `areas` that would have to contain it.
+    /// Whether a place node does not name the surroundings of the query point. `areas` are the areas that contain the
+    /// query point. The result is true if the node is in another municipality, or outside of an area in `areas` for
+    /// which `excludes_places` returns true.
     fn is_elsewhere(&self, near: &Near<'i>, areas: &[Area<'i>]) -> Result<bool> {
         let point = near.found.item.first_point();
         let point = point.map_err(|error| self.index.damage_error(&error))?;

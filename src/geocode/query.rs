@@ -68,8 +68,8 @@ impl<'i> Near<'i> {
         text_tag(&self.tags, "addr:street")
     }
 
-    /// Returns the object as the source of the answer. The class of the source is the first tag of the object that is
-    /// neither a name nor part of an address.
+    /// Returns the object as the one that has the address of the answer. Its class is the first tag of the object that
+    /// is neither a name nor part of an address.
     fn answering_object(&self) -> AnsweringObject<'i> {
         let is_class = |key: &str| key != "name" && !key.contains([':', '@', '#']);
         let class = self.tags.iter().find(|(key, _)| is_class(key));

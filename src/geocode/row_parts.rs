@@ -6,7 +6,7 @@ use crate::index::{KeyRange, SharedRows, SortedRows};
 use crate::runtime::{Context, Pass};
 
 /// The maximum size of a part in bytes. There can be millions of rows with equal keys, and parsed rows take several
-/// times as much memory.
+/// times the memory of encoded rows.
 const PART: usize = 8 << 20;
 
 /// Calls `read` with each part of the rows in `ranges`, on all threads. Calls `take` with the results, in the order of

@@ -8,7 +8,7 @@ use crate::error::FormatResult;
 
 /// The distance in metres within which a query point is on a street, and on neither side of it.
 const ON_STREET: f64 = 0.01;
-/// The difference, in square metres, up to which two segments of a street count as equally near.
+/// The maximum difference, in square metres, between the squared distances of two segments that count as equally near.
 const EQUALLY_NEAR: f64 = 1e-6;
 
 /// The side of a street, as seen along its way.
@@ -57,7 +57,7 @@ fn side_of(lines: &[Vec<[f64; 2]>]) -> Option<StreetSide> {
 }
 
 /// If the two sides of a street have different names, sets the tag `name` to the name of the side on which the query
-/// point is. Keeps a `name` that is neither of these names nor made of both.
+/// point is. Keeps a `name` that is neither one of these names nor composed of both.
 pub(super) fn name_by_side<'i>(
     tags: &mut [(&'i str, &'i str)],
     found: &Hit<'_>,

@@ -136,7 +136,7 @@ impl Encoded {
     }
 }
 
-/// Encodes an area with its size and, if it has the name of a city within it, with the kind of that city.
+/// Encodes an area with its size and, if it has the name of a city within it, with the value of [`NAMESAKE`].
 fn encode_area_row(row: &RowItem<'_>, namesakes: &Namesakes) -> EncodedArea {
     let size = size_m2(row.lines.as_slice()).to_string();
     let mut tags: Vec<(&str, &str)> = row.tags.clone();
@@ -193,14 +193,14 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// Writes encoded rows. Their layer is the current one or a later one.
+    /// Writes encoded rows. Their layer must be the current layer or a later one.
     fn add(&mut self, encoded: Encoded) -> Result<()> {
         self.go_to(encoded.layer)?;
         for (bytes, extent) in encoded.leaves {
             self.tree.add(&bytes, extent, &mut self.container)?;
         }
         // In the layer of areas, the current section gets the encoded areas. `finish` writes the tree over the parts of
-        // the areas to the next section.
+        // the areas to the next two sections.
         for area in encoded.areas {
             let at = self.container.section_len();
             let parts = area.parts.into_iter();

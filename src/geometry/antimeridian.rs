@@ -11,7 +11,7 @@ use super::intersection::{Rings, intersection};
 /// 180 degrees in units of 1e-7 degree.
 const HALF_TURN: i64 = 1_800_000_000;
 
-/// How to treat lines and areas that cross the antimeridian. A line is assumed to cross it between two consecutive
+/// The treatment of lines and areas that cross the antimeridian. A line is assumed to cross it between two consecutive
 /// points whose longitudes are more than 180 degrees apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -28,7 +28,7 @@ pub(crate) const fn is_on_antimeridian(point: Point) -> bool {
     point.lon_e7.unsigned_abs() == HALF_TURN as u32
 }
 
-/// Returns a point on the antimeridian with the other sign of its longitude. This is the same place on the earth, at
+/// Returns a point on the antimeridian with the sign of its longitude reversed. This is the same place on the earth, at
 /// the opposite edge of the map.
 pub(crate) const fn at_other_edge(point: Point) -> Point {
     Point::new(point.lat_e7, point.lon_e7.wrapping_neg())
@@ -66,7 +66,8 @@ pub(crate) fn antimeridian_ends(from: Point, to: Point) -> [Point; 2] {
     [from, to].map(side).map(|lon_e7| Point { lat_e7, lon_e7 })
 }
 
-/// Whether an edge crosses the antimeridian, which is the case if its ends are more than half a turn apart.
+/// Whether an edge crosses the antimeridian, which is the case if the longitudes of its ends are more than 180 degrees
+/// apart.
 pub(crate) fn is_across(from: Point, to: Point) -> bool {
     (i64::from(from.lon_e7) - i64::from(to.lon_e7)).abs() > HALF_TURN
 }
@@ -108,7 +109,7 @@ fn has_edge_across(mut points: impl Iterator<Item = Point>) -> bool {
     })
 }
 
-/// Whether a path has an edge across the antimeridian. Looks first at the width of the path, which is cheaper to find.
+/// Whether a path has an edge across the antimeridian. Checks the width of the path first, because this is cheaper.
 fn crosses_antimeridian(points: impl Iterator<Item = Point> + Clone) -> bool {
     let lons = points.clone().map(|point| point.lon_e7);
     let (low, high) = lons.fold((i32::MAX, i32::MIN), |(low, high), lon| {
@@ -133,8 +134,8 @@ where
     paths.clone().any(crosses) && MapTurn::of(paths).is_none()
 }
 
-/// A turn of the map around the axis of the earth. The edges of the turned map are at another meridian, so that what
-/// crosses the antimeridian is in one piece.
+/// A turn of the map around the axis of the earth. The edges of the turned map are at another meridian, so that a
+/// geometry across the antimeridian is in one piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MapTurn {
     /// The longitude of the edges of the turned map in 1e-7 degree. It is even, because intersections of wide areas are
@@ -203,7 +204,7 @@ impl MapTurn {
     }
 
     /// Whether the turned map tears an edge of a path. This is so if the edge crosses the edges of the turned map, or
-    /// if it spans exactly 180 degrees and goes the other way around.
+    /// if it spans exactly 180 degrees and goes around the other side of the earth on the turned map.
     fn tears(self, path: impl Iterator<Item = Point> + Clone) -> bool {
         let mut pairs = path.clone().zip(path.skip(1));
         pairs.any(|(from, to)| {
@@ -239,7 +240,8 @@ impl MapTurn {
         (self.edge_e7 + by) as f64
     }
 
-    /// Cuts a polygon of the turned map at the antimeridian. Returns its parts, whose points are not turned.
+    /// Cuts a polygon of the turned map at the antimeridian. Returns the parts of the polygon, with their true
+    /// longitudes.
     pub(crate) fn cut<'r>(self, rings: impl Iterator<Item = &'r Vec<Point>> + Clone) -> Vec<Rings> {
         const QUARTER: i32 = (HALF_TURN / 2) as i32;
         let at = -self.edge_e7;

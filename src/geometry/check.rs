@@ -40,7 +40,7 @@ impl Shape {
 }
 
 impl Shape {
-    /// Returns the shape if [`check`](Self::check) accepts it, else the message of the error.
+    /// Returns the shape if [`check`](Self::check) accepts it. Otherwise returns the message of the error.
     pub(crate) fn checked(self) -> Result<Self, String> {
         self.check().map_err(|error| error.to_string())?;
         Ok(self)
@@ -242,8 +242,8 @@ impl<'a> Polygons<'a> {
         }
     }
 
-    /// Returns the first edge of a hole that lies outside of the outer ring, or else the first edge with a winding
-    /// number other than 0 and 1 on one of its sides. The second value is that winding number.
+    /// Returns the first edge of a hole that lies outside of the outer ring. If there is none, returns the first edge
+    /// with a winding number other than 0 and 1 on one of its sides. The second value is that winding number.
     fn first_wrong_winding(&self, touched: &[bool]) -> Option<(usize, i32)> {
         let mut found = None;
         let mut last = None;

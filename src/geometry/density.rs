@@ -42,7 +42,7 @@ impl<const N: usize> Default for Density<N> {
 }
 
 impl<const N: usize> Density<N> {
-    /// Creates an empty grid at a level, which must not be coarser than the final one.
+    /// Creates an empty grid at a level. The level must not be coarser than that of the finished grid.
     pub(crate) fn at_level(level: u32) -> Self {
         Self {
             level,

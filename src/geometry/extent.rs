@@ -26,7 +26,7 @@ impl Extent {
         Some(points.fold(start, |all, point| all.and(&Self::at(*point))))
     }
 
-    /// The bounding box of one point.
+    /// Returns the bounding box of one point.
     pub const fn at(point: Point) -> Self {
         Self {
             low: point,
@@ -75,7 +75,7 @@ impl Extent {
         bytes
     }
 
-    /// The inverse of [`to_bytes`](Self::to_bytes).
+    /// Converts bytes from [`to_bytes`](Self::to_bytes) back to a box.
     #[inline]
     pub const fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
         let all = u128::from_le_bytes(*bytes);

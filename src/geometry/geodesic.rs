@@ -2,8 +2,8 @@
 //!
 //! Most lines and rings of OSM are small, and have short edges. Their edges are measured with a series around the
 //! middle latitude of the whole line or ring. In other lines and rings, long edges are divided along their geodesics,
-//! and each part is measured at its own middle latitude. The relative error is at most 1e-7, except within a few
-//! kilometres of a pole.
+//! and each short edge or part of an edge is measured at its own middle latitude. The relative error is at most 1e-7,
+//! except within a few kilometres of a pole.
 
 use super::{Extent, Point};
 use crate::osm::DECIMICRO_PER_DEGREE;
@@ -84,8 +84,8 @@ impl RadianEdge {
         let across = RADIUS / shrink.sqrt();
         let along = across * (1.0 - E2) / shrink;
         let height = self.to_lat - self.from_lat;
-        // `square` is the square of the chord, by the haversine formula with two terms of each sine. The last line adds
-        // the difference between arc and chord.
+        // `square` is the square of the chord, by the haversine formula with two terms of the series of each squared
+        // sine. The last line adds the difference between arc and chord.
         let halved = |angle: f64| angle * angle * (1.0 - angle * angle / 12.0);
         let parallel = across * across * (cos * cos - height * height / 4.0);
         let square = along * along * halved(height) + parallel * halved(self.width);
@@ -327,7 +327,7 @@ mod tests {
         assert!((ring_area_m2(&ring).abs() - cap).abs() < cap * 1e-3);
     }
 
-    /// The areas of the library are exact to about a square centimetre.
+    /// The areas that `geographiclib_rs` computes are exact to about a square centimetre.
     #[test]
     fn lengths_and_areas_are_those_of_the_library_for_geodesics() {
         let mut random = Random(7);

@@ -22,8 +22,8 @@ pub(crate) fn intersection<'r>(
     overlay(one, other, OverlayRule::Intersect, FillRule::NonZero)
 }
 
-/// Returns the polygons around which rings wind counter-clockwise more often than clockwise; with `is_clockwise`, the
-/// other way round. The rings may cross.
+/// Returns the polygons around which rings wind counter-clockwise more often than clockwise. If `is_clockwise` is true,
+/// returns those around which rings wind clockwise more often. The rings may cross.
 pub(crate) fn region_of_winding<'r>(
     rings: impl Iterator<Item = &'r Vec<Point>> + Clone,
     is_clockwise: bool,

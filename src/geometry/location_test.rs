@@ -3,8 +3,8 @@
 use super::area_index::{AreaIndex, Locator};
 use crate::osm::Location;
 
-/// A test whether locations lie in a region. Fast if consecutive locations are near each other. Each thread needs its
-/// own.
+/// A test whether locations lie in a region of an index. It is fast if consecutive locations are near each other. Each
+/// thread needs a test of its own.
 pub(crate) struct LocationTest<'r> {
     locator: Locator<'r>,
     /// A buffer for the regions that contain a location but do not cover its whole cell.
@@ -20,7 +20,7 @@ impl<'r> LocationTest<'r> {
         }
     }
 
-    /// Whether a region contains the location.
+    /// Whether any region contains the location.
     pub(crate) fn has(&mut self, location: Location) -> bool {
         let (lat_e7, lon_e7) = (location.lat_e7(), location.lon_e7());
         // Number 0 is the empty set of regions.

@@ -76,8 +76,8 @@ impl Projection {
     /// Returns points to insert into a segment, which is straight in degrees. With these points, the projected line
     /// stays close to the image of the segment.
     pub fn between(self, from: Point, to: Point) -> impl Iterator<Item = Point> {
-        /// The length of the pieces of a segment, in 1e-7 degree of latitude. At 60 degrees, the straight line between
-        /// the projected ends of a piece passes within 4 cm of the piece.
+        /// The length of the pieces of a segment, in 1e-7 degree of latitude. At a latitude of 60 degrees, the straight
+        /// line between the projected ends of a piece passes within 4 cm of the piece.
         const STEP_E7: i64 = 100_000;
         let wide = |value: i32| i64::from(value);
         let width = wide(to.lon_e7) - wide(from.lon_e7);

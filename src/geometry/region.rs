@@ -176,8 +176,8 @@ fn interpolate(from: i32, to: i32, share: f64) -> i32 {
     (f64::from(from) + (f64::from(to) - f64::from(from)) * share).round() as i32
 }
 
-/// Returns the positions on `edge` where it meets `other`, as fractions of its length. If the edges lie on one line,
-/// these are the positions of the ends of `other`.
+/// Returns the positions at which `edge` meets `other`, as fractions of the length of `edge`. If the edges lie on one
+/// line, these are the positions of the ends of `other` that lie on `edge`.
 fn meeting_fractions(edge: &Edge, other: &Edge) -> Vec<f64> {
     let (width, height) = (edge.width() as f64, edge.height() as f64);
     let (other_width, other_height) = (other.width() as f64, other.height() as f64);

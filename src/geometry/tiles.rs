@@ -1,4 +1,4 @@
-//! Web Mercator tiles, and which of them lines and areas touch.
+//! Web Mercator tiles, and the search for the tiles that lines and areas touch.
 //!
 //! Points are first placed on a grid of 2^32 by 2^32 cells, which is exact enough for any zoom level. From there on,
 //! all numbers are integers. A tile contains its left and upper edges, but not its right and lower edges, so that each
@@ -56,10 +56,10 @@ pub(crate) fn box_of_tile(zoom: u8, column: u32, row: u32) -> Bbox {
 #[derive(Debug)]
 pub(crate) struct TileSet {
     zoom: u8,
-    /// Columns in the upper half of the bits, rows in the lower half.
+    /// The tiles, each with its column in the upper half of the bits and its row in the lower half.
     tiles: FxHashSet<u64>,
-    /// The number of lines and polygons that were too large. The lines are left out. The polygons are left out, or
-    /// added without their insides.
+    /// The number of lines and polygons that were too large. Such a line is left out. Such a polygon is left out, or
+    /// added without its inside.
     unfilled: u64,
 }
 
@@ -143,8 +143,8 @@ impl TileSet {
         }
     }
 
-    /// Adds the tiles that a polygon touches. The inside is left out if the polygon is too large. Rings do not repeat
-    /// their first point.
+    /// Adds the tiles that a polygon touches. If the box around the polygon has too many tiles, the inside is left out.
+    /// If the outline touches too many tiles, nothing is added. Rings do not repeat their first point.
     pub(crate) fn add_polygon(&mut self, rings: &[&[Point]]) {
         let all = rings.iter().flat_map(|ring| {
             let ends = ring.iter().skip(1).chain(ring.first());
@@ -181,7 +181,7 @@ impl TileSet {
     }
 
     /// Adds the tiles of a row whose centres are inside of a polygon. A tile that the outline does not touch is inside
-    /// if its centre is.
+    /// of the polygon if its centre is inside.
     fn fill_row(&mut self, row: i64, segments: &[(TilePosition, TilePosition)]) {
         let shift = self.shift();
         let half = (1i64 << shift) / 2;
@@ -252,9 +252,10 @@ mod tests {
         Point { lat_e7, lon_e7 }
     }
 
-    /// Whether a segment touches a tile, by clipping it at the four edges with fractions.
+    /// Whether a segment touches a tile. Clips the segment at the four edges of the tile, with exact fractions.
     fn touches(from: TilePosition, to: TilePosition, [column, row]: [i64; 2], shift: u32) -> bool {
-        // The segment is from + t * (to - from). Each edge restricts t, as a fraction with a common denominator.
+        // The segment is from + t * (to - from). Each edge of the tile limits t. The limits are fractions: pairs of a
+        // numerator and a denominator.
         let scale = 1i128 << 80;
         let (mut low, mut high) = ((0i128, 1i128), (scale, scale));
         let (mut low_open, mut high_open) = (false, false);

@@ -119,7 +119,7 @@ impl OffsetSet {
             *self = Self::of_ascending(offsets);
             return offsets.len();
         }
-        // Few offsets are added one by one, which is faster than a merge of both lists.
+        // If there are few offsets, adding them one by one is faster than merging the two lists.
         let is_few =
             |list: &[u16]| offsets.len() * 8 < list.len() && list.last() >= offsets.first();
         if let Self::Array(list) = self
@@ -138,8 +138,8 @@ impl OffsetSet {
         added.count()
     }
 
-    /// Adds ascending distinct offsets to a chunk whose list may be in any order, with duplicates. Such a chunk can
-    /// only be used again after [`settle`](Self::settle).
+    /// Adds ascending distinct offsets to a chunk whose list may be in any order, with duplicates. Such a chunk can be
+    /// read only after [`settle`](Self::settle).
     pub(super) fn add_unsettled(&mut self, offsets: &[u16]) {
         match self {
             Self::Empty => *self = Self::of_ascending(offsets),
@@ -151,7 +151,8 @@ impl OffsetSet {
             }
             Self::Array(list) => {
                 make_ascending(list);
-                // A list with few duplicates becomes a bitmap, so that it is not sorted again and again.
+                // A list that is still long without its duplicates becomes a bitmap, so that it is not sorted again and
+                // again.
                 if list.len() > MAX_ARRAY_LEN / 2 || list.len() + offsets.len() > MAX_ARRAY_LEN {
                     *self = self.to_bitmap();
                 }

@@ -244,7 +244,7 @@ struct ListPart {
     bytes: Vec<u8>,
     /// The position of the next location in `bytes`.
     position: usize,
-    /// The last location that was read.
+    /// The latitude and the longitude of the last location that was read.
     last: [i64; 2],
     /// The range of the bytes of the file that follow `bytes`.
     rest: Range<u64>,
@@ -266,7 +266,7 @@ impl ListPart {
         Ok(part)
     }
 
-    /// Whether the next location may end after `bytes`.
+    /// Whether the next location may extend beyond the end of `bytes`.
     const fn may_need_more(&self) -> bool {
         self.bytes.len() - self.position < LOCATION_LEN && self.rest.start < self.rest.end
     }
@@ -284,7 +284,7 @@ impl ListPart {
 
 impl ListReader<'_> {
     /// Appends the locations of `ids`, the next ids of the list, to `out`; `None` for a node without a location. Fails
-    /// if the ids are not those that were pushed.
+    /// if the list that was pushed has no further id in the range of one of `ids`.
     pub(crate) fn read_next(
         &mut self,
         ids: &[i64],

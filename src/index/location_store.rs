@@ -34,8 +34,8 @@ pub struct LocationStore {
     fixed: Option<Arc<ChunkTable<LocationChunk>>>,
     /// The locations of the closed chunks, followed by the locations of `last`.
     locations: Vec<Option<Location>>,
-    /// The chunk that was begun last. It is not in `chunks` yet. Only sparse stores have one, except those made by
-    /// [`of_ids`](Self::of_ids).
+    /// The chunk that was begun last. It is not in `chunks` yet. Dense stores, and stores made by
+    /// [`of_ids`](Self::of_ids), never have such a chunk.
     last: Option<LastChunk>,
 }
 
@@ -253,7 +253,7 @@ mod tests {
         let mut random = Random(7);
         let far = [i64::MIN, i64::MAX, -1, -65_536, 1 << 40, 0];
         let cases: [Vec<i64>; 5] = [
-            // So many runs that a part of them is sorted early.
+            // These ids have so many runs that a part of the runs is sorted early.
             (0..150_000)
                 .map(|number| (number % 2) * (1 << 30) + number * 7919 % 65_536)
                 .collect(),

@@ -214,7 +214,7 @@ pub struct RankSetBuilder {
     open: Option<u64>,
     /// The offsets of the ids of the open chunk, in the order in which they came.
     offsets: Vec<u16>,
-    /// Whether the set has the id 0, whose chunk comes after the chunks of negative ids.
+    /// Whether the set has the id 0, but no chunk with this id yet. That chunk comes after the chunks of negative ids.
     has_zero: bool,
     last: Option<i64>,
 }

@@ -91,7 +91,7 @@ impl SetTable {
         word.is_some_and(|word| word >> (member % 64) & 1 != 0)
     }
 
-    /// Returns the number of the set whose bitmap is the result of `op` for each pair of words of two sets.
+    /// Combines the bitmaps of two sets word by word with `op`. Returns the number of the resulting set.
     fn combine(&self, one: SetNumber, two: SetNumber, op: impl Fn(u64, u64) -> u64) -> SetNumber {
         let (one, two) = (self.words(one), self.words(two));
         // Bitmaps are stored without zero words at the end, so a missing word is 0.

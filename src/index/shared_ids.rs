@@ -10,14 +10,14 @@ use std::sync::Mutex;
 /// The number of parts of a set. Threads that add ids to different parts do not wait for each other.
 const SHARDS: usize = 64;
 
-/// A set of ids that several threads fill. The result does not depend on the order in which ids are added. Uses the
-/// memory of an [`IdSet`], but may use twice as much while ids are added.
+/// A set of ids that several threads fill. The result does not depend on the order in which ids are added. Uses as much
+/// memory as an [`IdSet`], but up to twice as much while ids are added.
 ///
-/// A batch is appended to the lists of its chunks, which are sorted at the end. So ids that come in any order take
-/// about as long as ids in ascending order.
+/// Ids are appended to the lists of their chunks, and the lists are sorted at the end. So ids in any order take about
+/// as long as ids in ascending order.
 #[derive(Debug)]
 pub struct SharedIdSet(
-    /// The parts. Their lists may be in any order, with duplicates.
+    /// The parts. The lists of their chunks may be unsorted and have duplicates.
     [Mutex<ChunkTable<OffsetSet>>; SHARDS],
 );
 
@@ -35,7 +35,7 @@ impl SharedIdSet {
             let shard = shard_of(number, SHARDS);
             let mut part = lock(&self.0[shard]);
             part.chunk_mut(number).add_unsettled(offsets);
-            // Neighbouring chunks are mostly in one part.
+            // Neighbouring chunks are mostly in the same part, so the part stays locked for them.
             while let Some((number, offsets)) =
                 chunks.next_if(|(number, _)| shard_of(*number, SHARDS) == shard)
             {
@@ -63,7 +63,7 @@ impl SharedIdSet {
         std::thread::scope(|scope| {
             for _ in 1..threads {
                 let thread = std::thread::Builder::new().name("sort ids".into());
-                // If the thread cannot be started, the others do its work.
+                // If the thread cannot be started, the other threads do its work.
                 let _ = thread.spawn_scoped(scope, join_parts);
             }
             join_parts();
@@ -81,8 +81,8 @@ mod tests {
     #[test]
     fn several_threads_add_the_same_ids_as_one() {
         let mut random = Random(7);
-        // Lists; bitmaps; many duplicates, so that lists have to be sorted before their chunk is full; and bitmaps that
-        // become lists again.
+        // The spreads lead to lists; to bitmaps; to many duplicates, so that lists have to be sorted before their chunk
+        // is full; and to bitmaps that become lists again.
         for spread in [1 << 20, 1 << 14, 1500, 3000] {
             let batches: Vec<Vec<i64>> = (0..40)
                 .map(|_| {

@@ -1,7 +1,7 @@
 //! A sorted list of ids to look for among the ids of objects, which are mostly sorted, too.
 
-/// A list of ids in ascending order. Among the objects of a sorted file, a few ids are found without a look-up for each
-/// object.
+/// A list of ids in ascending order. If the ids of the objects are sorted, too, the listed ids are found among them
+/// without a look-up for each object.
 #[derive(Debug)]
 pub(crate) struct SortedIds(Vec<i64>);
 

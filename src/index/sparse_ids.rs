@@ -14,8 +14,8 @@ impl<const WORDS: usize> Remainders<WORDS> {
         (((id >> 6) as usize) % WORDS, (id & 63) as u32)
     }
 
-    /// Whether the set may have `id`. An id that was not added is reported with a probability of at most the number of
-    /// ids divided by the number of bits.
+    /// Whether the set may have `id`. The probability that an id is reported although it was not added is at most the
+    /// number of added ids divided by the number of bits.
     #[inline]
     pub(crate) fn may_have(&self, id: i64) -> bool {
         let (word, bit) = Self::word_and_bit(id);
@@ -42,7 +42,7 @@ impl<const WORDS: usize> Extend<i64> for Remainders<WORDS> {
 #[derive(Debug)]
 pub(crate) struct SparseIds<'i> {
     ids: Cow<'i, IdSet>,
-    /// These 64 kB stay in the cache of a processor.
+    /// The set that look-ups test first. Its 64 kB stay in the processor's cache.
     remainders: Remainders<{ 1 << 13 }>,
 }
 

@@ -50,7 +50,8 @@ pub(super) const fn id_at(number: u64, offset: u16) -> i64 {
     (number << CHUNK_BITS | offset as u64) as i64
 }
 
-/// Returns which one of `shards` parts of a set has the chunk with this number. All chunks of a page are in one part.
+/// Returns the index of the part that has the chunk with this number, if a set has `shards` parts. All chunks of a page
+/// are in one part.
 pub(super) const fn shard_of(number: u64, shards: usize) -> usize {
     number as usize / PAGE % shards
 }
@@ -87,8 +88,8 @@ impl<C: Default + Offsets> ChunkTable<C> {
         }
     }
 
-    /// Returns the chunks with the number `first` or a higher one that lie in allocated pages, as pairs of number and
-    /// chunk, in ascending order.
+    /// Returns the chunks in allocated pages whose number is at least `first`, as pairs of number and chunk. They are
+    /// in ascending order of their numbers.
     fn near_from(&self, first: u64) -> impl Iterator<Item = (u64, &C)> {
         let (start, _) = page_of(first.min(NEAR_CHUNKS));
         let pages = self.near.iter().enumerate().skip(start);
@@ -133,7 +134,7 @@ impl<C: Default + Offsets> ChunkTable<C> {
     }
 
     /// Whether an id from `first` to `last` (inclusive, in canonical order) may be in the table. The result is exact
-    /// for positive ids. If `first` is not positive, 0 and all negative ids count as in the range.
+    /// for positive ids. If `first` is not positive, the range counts as if it contained 0 and all negative ids.
     pub(super) fn may_meet(&self, first: i64, last: i64) -> bool {
         let zero = || self.chunk(0).is_some_and(|chunk| chunk.meets(0, 0));
         let negative = || self.far.keys().any(|number| is_negative(*number));

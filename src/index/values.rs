@@ -10,7 +10,7 @@ use super::table::Offsets;
 /// The number of offsets in a chunk.
 const OFFSETS_PER_CHUNK: usize = 1 << CHUNK_BITS;
 
-/// The number of list entries that are compared one by one before the rest is searched by bisection.
+/// The number of list entries that are compared one by one before the rest of the list is searched by bisection.
 const NEAR: usize = 8;
 
 /// A map from 16-bit offsets to numbers. A look-up returns 0 for an offset without a number.

@@ -48,9 +48,10 @@ pub(super) fn copy_attributes(path: &Path, file: &File) -> Option<String> {
     lost
 }
 
-/// Passes the narrowest access of the files at `paths` on to `file`, which replaces them, as [`copy_attributes`] does.
-/// The group and other users get only the permissions that they have for each of the files. The owner gets at least the
-/// permissions `least`. Returns the warning of [`copy_attributes`]. Does nothing if none of the files exists.
+/// Copies the attributes of the most restricted of the files at `paths` to `file`, which replaces all of them, as
+/// [`copy_attributes`] does. The group and other users get only the permissions that they have for each of the files.
+/// The owner gets at least the permissions `least`. Returns the warning of [`copy_attributes`]. Does nothing if none of
+/// the files exists.
 #[cfg(unix)]
 pub(super) fn pass_narrowest_access(paths: &[PathBuf], file: &File, least: u32) -> Option<String> {
     use std::fs::Permissions;
@@ -128,8 +129,8 @@ mod attributes {
         names: Vec<String>,
     }
 
-    /// The bits of the mode of the new file that follow from an access control list; `None` if they are the same as in
-    /// the mode of the old file.
+    /// The mode bits of the new file that follow from an access control list. A field is `None` if the bits are instead
+    /// derived from the mode of the old file.
     #[derive(Debug, Default, Clone, Copy)]
     pub(super) struct Copied {
         /// The permissions of the group. If the new file has an access control list, these bits are its mask.

@@ -109,7 +109,7 @@ pub(crate) fn gunzip<R: BufRead>(bytes: R) -> impl Read + use<R> {
     }
 }
 
-/// Decompresses bytes. Replaces the error messages of the libraries by those of this program.
+/// A reader of decompressed bytes that replaces the error messages of the libraries by those of this program.
 struct Decompressing<R> {
     bytes: R,
     compression: FileCompression,
@@ -144,8 +144,8 @@ const DAMAGE: [&str; 10] = [
     "max Symbol Value",
 ];
 
-/// Returns the error for compressed data that cannot be decompressed, with its cause. The libraries say in several ways
-/// that data ends early.
+/// Converts an error of a decompression library to an error that states the cause. The libraries have several messages
+/// for data that ends early.
 fn failure(compression: FileCompression, error: &io::Error) -> io::Error {
     let (name, text) = (compression.name(), error.to_string());
     let has = |words: &[&str]| words.iter().any(|words| text.contains(words));
@@ -176,11 +176,11 @@ fn failure(compression: FileCompression, error: &io::Error) -> io::Error {
     io::Error::new(kind, format!("the {name} data {cause}"))
 }
 
-/// Reads the members of a compressed file one after the other.
+/// A reader of the members of a compressed file, one after another.
 struct CompressedMembers<R, M> {
     /// The decoder of the current member.
     member: Option<M>,
-    /// The rest of the file, while no member is being read.
+    /// The reader of the rest of the file; `None` while a member is being read.
     rest: Option<R>,
     begin: fn(R) -> M,
     end: fn(M) -> R,
@@ -235,7 +235,7 @@ fn has_only_zeros_left(rest: &mut impl BufRead) -> io::Result<bool> {
     }
 }
 
-/// Reads the bytes of an input sequentially, from its start to its end.
+/// A sequential reader of the bytes of an input, from its start to its end.
 struct InputBytes {
     input: Input,
     position: u64,

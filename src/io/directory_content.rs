@@ -65,7 +65,8 @@ enum EntryKind {
 }
 
 /// Returns the entries of a directory and of all directories below it, sorted by path. Returns an empty list if there
-/// is no directory at this path. If the directory cannot be created later, that error reports the cause.
+/// is no directory at `root`. Anything else at this path is not an error here: the later attempt to create the
+/// directory fails and reports the cause.
 fn entries(root: &Path, is_own: IsOwn) -> Vec<DirectoryEntry> {
     let mut found = Vec::new();
     append_entries(root, Path::new(""), DEPTH, is_own, &mut found);
@@ -112,7 +113,7 @@ pub(super) fn own_files(directory: &Path, is_own: IsOwn) -> Vec<PathBuf> {
 /// Removes from a directory all files that this program has written, including temporary files. Then removes the empty
 /// directories within the directory.
 pub(super) fn remove_own(directory: &Path, is_own: IsOwn) {
-    // The entries of a directory come after the directory itself.
+    // In the sorted list, a directory comes before its entries. So the list is processed from its end.
     for entry in entries(directory, is_own).iter().rev() {
         let path = directory.join(&entry.path);
         let _ = match entry.kind {
@@ -123,9 +124,9 @@ pub(super) fn remove_own(directory: &Path, is_own: IsOwn) {
     }
 }
 
-/// Removes the files that killed processes have left in a directory. A file is removed if `is_ours` accepts its name
-/// and content, no process has locked it, and the list does not name it. `listed` returns the name in the list, or
-/// `None` if there is no list. If `listed` fails, no file is removed.
+/// Removes the files that killed processes have left in a directory whose list names the file in use. A file is removed
+/// if `is_ours` accepts its name and content, no process has locked it, and the list does not name it. `listed` reads
+/// the list and returns the name, or `None` if there is no list. If `listed` fails, no file is removed.
 pub(crate) fn remove_unlisted(
     directory: &Path,
     is_ours: impl Fn(&str, &File) -> bool,

@@ -2,7 +2,7 @@
 
 use std::fs::Metadata;
 
-/// Distinguishes a file from other files, and from the same file after a later write.
+/// The facts that distinguish a file from other files, and from the same file after a later write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileIdentity {
     /// The device and the inode; on Windows, the time of creation and 0.

@@ -7,8 +7,9 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 
-/// A lock on a file, which lasts until the last clone of the `Arc` is dropped or the process ends. A run locks each
-/// existing file that it will replace. If a process locks a file twice, both callers share the lock.
+/// A lock on a file. It lasts until the last clone of the `Arc` that [`acquire`](Self::acquire) returns is dropped, or
+/// until the process ends. A run locks each existing file that it will replace. If a process locks a file twice, both
+/// callers share the lock.
 #[derive(Debug)]
 pub(crate) struct FileLock {
     file: File,

@@ -27,7 +27,8 @@ pub struct Input(Arc<OpenInput>);
 struct OpenInput {
     path: PathBuf,
     file: File,
-    /// The file on a web server; `None` for other inputs. If it is set, `file` has the parts that were fetched.
+    /// The file on a web server; `None` for other inputs. For a file on a web server, `file` is a temporary file with
+    /// the ranges that were fetched.
     #[cfg(feature = "update")]
     remote: Option<RemoteFile>,
     /// A second descriptor of the file, opened with `O_DIRECT`; `None` if reads use the page cache.
@@ -45,11 +46,11 @@ struct OpenInput {
     identity: Option<FileIdentity>,
 }
 
-/// The inputs of this process that are open, and some that are already closed.
+/// The registered inputs of this process. Closed inputs stay in the list until it has to grow.
 static OPEN: Mutex<Vec<Weak<OpenInput>>> = Mutex::new(Vec::new());
 
-/// Returns one identity of the file at `path` for each input that reads it and is still open: the identity that the
-/// file had when that input was opened. `path` must have no symbolic links in it.
+/// Returns, for each open input that reads the file at `path`, the identity that the file had when the input was
+/// opened. `path` must have no symbolic links in it.
 pub(super) fn identities_at(path: &Path) -> Vec<FileIdentity> {
     let open = lock(&OPEN);
     let inputs = open.iter().filter_map(Weak::upgrade);
@@ -84,8 +85,9 @@ impl Input {
         Self::open_by(path, |_| None)
     }
 
-    /// Opens a file; `-` is standard input, and the paths of [`Context::with_file`] are open files. Reads of a regular
-    /// file bypass the page cache if `ctx` asks for direct I/O and the file system supports it.
+    /// Opens a file; `-` is standard input. For a path that was passed to [`Context::with_file`], uses the open file of
+    /// the context. Reads of a regular file bypass the page cache if `ctx` asks for direct I/O and the file system
+    /// supports it.
     pub fn open_in(path: &Path, ctx: &Context) -> Result<Self> {
         if let Some(file) = ctx.file(path) {
             let file = file.try_clone().for_path(path, "cannot open")?;
@@ -223,7 +225,7 @@ impl Input {
         self.0.original_len
     }
 
-    /// The size in bytes of the file that the user gave, even if this input reads a converted copy of it.
+    /// Returns the size in bytes of the file that the user gave, even if this input reads a converted copy of it.
     pub(crate) fn given_len(&self) -> u64 {
         self.original_len().unwrap_or_else(|| self.len())
     }
@@ -307,9 +309,9 @@ impl Input {
         Ok(())
     }
 
-    /// Reports that a range was read or copied. For a large file, drops a range of the same length that lies
-    /// [`DROP_BEHIND`] bytes earlier from the page cache. The range itself is kept, because a blob that is decoded now
-    /// may be copied next.
+    /// Drops pages of a large file from the page cache after a range was read or copied: the range of the same length
+    /// that lies [`DROP_BEHIND`] bytes earlier. The range itself stays cached, because a blob that was decoded may be
+    /// copied next.
     pub(crate) fn drop_pages_behind(&self, offset: u64, len: u64) {
         if self.0.drop_behind
             && let Some(behind) = offset.checked_sub(DROP_BEHIND)

@@ -22,7 +22,7 @@ pub struct OpenOutput {
     pub(crate) output: Output,
     pub(crate) file: File,
     pub(crate) is_stream: bool,
-    /// The method of writing from the context of the command.
+    /// The I/O mode from the context of the command.
     pub(super) io: IoMode,
 }
 
@@ -88,7 +88,7 @@ pub struct Output {
     /// The claim on the path of the file; `None` for streams and temporary files.
     claim: Option<Claim>,
     pub(super) cancellation: Cancellation,
-    /// The percentage by which the file may be smaller than the one that it replaces; `None` for any.
+    /// The maximum percentage by which the file may be smaller than the file that it replaces; `None` for no limit.
     max_shrink: Option<u8>,
 }
 
@@ -166,7 +166,7 @@ impl Output {
         self.target.path()
     }
 
-    /// Whether the commit flushes the output to disk, which it does not do for a stream or a temporary file.
+    /// Whether the commit flushes the output to disk. Returns `false` for a stream and for a temporary file.
     pub(super) const fn is_flushed_on_commit(&self) -> bool {
         matches!(
             self.pending,
@@ -206,9 +206,9 @@ impl Output {
             .ok()
     }
 
-    /// Flushes a file to disk and gives it the path of the target. Fails if the work has been cancelled. Also fails if,
-    /// since the output was opened, the file to replace has changed, or a file that may not be replaced has been
-    /// created at the path. Does nothing for a stream or a temporary file.
+    /// Flushes a file to disk and gives it the path of the target. Fails if the work has been cancelled. Also fails if
+    /// the file to replace has changed since the output was opened, or if a file that may not be replaced has been
+    /// created at the path since then. Does nothing for a stream or a temporary file.
     pub fn commit(self) -> Result<()> {
         self.commit_with(&[])
     }
@@ -362,8 +362,8 @@ fn begin_file(path: &Path, real_path: PathBuf) -> Result<(UnfinishedFile, File)>
     }
 }
 
-/// Gives a temporary file the name `path`, and replaces an existing file. Unlike `NamedTempFile::persist`, this also
-/// replaces files that are open on Windows.
+/// Gives a temporary file the name `path`, and replaces an existing file. On Windows, this also replaces files that are
+/// open, which `NamedTempFile::persist` does not do.
 fn replace(temp: NamedTempFile, path: &Path) -> io::Result<()> {
     let (_file, name) = temp.keep().map_err(|error| error.error)?;
     fs::rename(&name, path).inspect_err(|_| {

@@ -17,9 +17,10 @@ use std::path::{Path, PathBuf};
 /// New files of a directory, which get their names together. The files are removed unless [`complete`](Self::complete)
 /// succeeds.
 ///
-/// The files are written to a hidden directory ([`staging`]), whose content gets its names as the [`NamingPolicy`] says
-/// when all files are complete and on disk. The next run removes the files that a killed run has left. If the file
-/// system has no locks on directories (NFS), the staging directories of killed runs stay.
+/// The files are written to a hidden directory ([`staging`]). When all of them are complete and on disk, they get their
+/// names as the [`NamingPolicy`] says. With [`NamingPolicy::List`], there is no hidden directory. The next run removes
+/// the files that a killed run has left. If the file system has no locks on directories (NFS), the staging directories
+/// of killed runs stay.
 #[derive(Debug)]
 pub(crate) struct OutputDirectory {
     /// The path of the directory as the user wrote it.
@@ -38,25 +39,25 @@ pub(crate) struct OutputDirectory {
 /// How the files of an [`OutputDirectory`] get their names.
 #[derive(Debug)]
 enum NamingPolicy {
-    /// The staging directory gets the name of the directory. It replaces an older directory in one step where the
-    /// system can do that, and otherwise in two. If the directory is a mount point or the working directory, cannot be
-    /// renamed, or has files that `is_own` does not recognise, the files that `is_own` recognises are replaced one
-    /// after another instead.
+    /// The staging directory gets the name of the directory. It replaces an existing directory in one step if the
+    /// system can exchange names, and otherwise in two. Some directories are not replaced as a whole: a mount point,
+    /// the working directory, a directory that cannot be renamed, and a directory with files that `is_own` does not
+    /// recognise. In these, the files that `is_own` recognises are replaced one after another.
     Replace { is_own: IsOwn, overwrite: bool },
     /// The files have their final names from the start, in a directory that exists. Readers use only the files that a
     /// list names, and this list is replaced last.
     List,
-    /// The files are moved to the directory, in which other files stay as they are. Before that, the staging directory
-    /// gets a mark. If the process is killed after the mark, the next update moves the rest of the files; if it is
-    /// killed before the mark, the next update removes them. The field is the lock on the directory; `None` on systems
-    /// where directories cannot be opened.
+    /// The files are moved to the directory, in which other files stay as they are. Before the first move, the staging
+    /// directory gets a mark. If the process is killed later, the next update moves the remaining files. If the process
+    /// is killed before the mark is set, the next update removes the staged files. The field is the lock on the
+    /// directory; `None` on systems where directories cannot be opened.
     Update { _lock: Option<File> },
 }
 
 impl OutputDirectory {
     /// Begins the output directory `root`. Fails if the directory exists and is not empty, unless `overwrite` is set.
-    /// In that case, [`complete`](Self::complete) replaces the files that `is_own` recognises as written by an earlier
-    /// run.
+    /// With `overwrite`, [`complete`](Self::complete) replaces the files that `is_own` recognises as written by an
+    /// earlier run.
     pub(crate) fn create(
         root: &Path,
         overwrite: bool,
@@ -80,7 +81,7 @@ impl OutputDirectory {
     }
 
     /// Begins a set of files, one of which is a list that names the other files to readers. A directory that does not
-    /// exist is created. The new files replace those that `is_own` recognises, and get their access.
+    /// exist is created. The new files get the access of the existing files that `is_own` recognises.
     /// [`complete_with_list`](Self::complete_with_list) completes the set.
     pub(crate) fn create_or_extend(root: &Path, is_own: IsOwn, ctx: &Context) -> Result<Self> {
         let real = real_path(root);
@@ -148,8 +149,8 @@ impl OutputDirectory {
     }
 
     /// Opens a new file at `path`, which is relative to this directory. Creates the directories of the path that do not
-    /// exist yet. The file and the directories get the access of those that they replace before the first byte is
-    /// written.
+    /// exist yet. Before the first byte is written, the file and the new directories get the access of those that they
+    /// replace.
     pub(crate) fn open(&mut self, path: &Path) -> Result<OpenOutput> {
         let mut below = PathBuf::new();
         for name in path.parent().into_iter().flatten() {
@@ -211,7 +212,7 @@ impl OutputDirectory {
         named.for_path(&self.root, action)
     }
 
-    /// Commits `files`, writes the list, which is called `name`, and completes the directory.
+    /// Commits `files`, writes `list` to the file `name`, and completes the directory.
     pub(crate) fn complete_with_list(
         mut self,
         files: Vec<StreamOutput>,

@@ -293,7 +293,7 @@ fn the_next_update_completes_or_undoes_a_killed_one() {
         let mut update = OutputDirectory::update(root, &Context::default()).unwrap();
         put(&mut update, "a", "1");
         put(&mut update, "b", "2");
-        // A killed process removes nothing.
+        // A killed process removes nothing. The new name hides the files from `drop`, which would remove them.
         let left = root.join(".update.pbfhogg-1-1.tmp");
         fs::rename(update.staging.path(), &left).unwrap();
         drop(update);

@@ -36,7 +36,7 @@ impl ScratchFile {
         })
     }
 
-    /// A new descriptor of the open file, which shares the file offset with its other descriptors.
+    /// Returns a new descriptor of the open file. All descriptors share one file offset.
     pub fn open(&self) -> Result<File> {
         self.file
             .try_clone()

@@ -17,9 +17,9 @@ const OF_DIRECTORY: u32 = 0o700;
 #[derive(Debug, Default)]
 pub(crate) struct ReplacedFiles {
     root: PathBuf,
-    /// The paths of the files within the directory.
+    /// The paths of the files, relative to `root`.
     files: Vec<PathBuf>,
-    /// The paths of the directories of the files within the directory.
+    /// The paths of the directories that contain the files, relative to `root`.
     directories: Vec<PathBuf>,
 }
 

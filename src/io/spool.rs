@@ -1,4 +1,4 @@
-//! Bytes that are held in memory up to a limit, and beyond it in a temporary file.
+//! Bytes that are held in memory up to a limit, and in a temporary file beyond that limit.
 
 use super::output_target::ScratchFile;
 use crate::error::{Error, FileResult, Result};
@@ -8,7 +8,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Pieces of bytes that do not change.
+/// A store of byte strings, the pieces. Each piece has a number, by which it is read. Pieces do not change.
 #[derive(Debug, Default)]
 pub(crate) struct Spool {
     limit: usize,

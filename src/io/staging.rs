@@ -2,9 +2,10 @@
 //! together.
 //!
 //! A staging directory for the directory NAME is called `.NAME.pbfhogg-….tmp`. It is beside NAME or, if NAME cannot be
-//! renamed or is only added to, inside NAME. A staging directory is locked as long as its process uses it. A later run
-//! with the same output removes unlocked staging directories, which killed processes have left. If the file system has
-//! no locks on directories (NFS), the staging directories of killed processes stay.
+//! renamed, inside NAME. The staging directory of an update is called `.update.pbfhogg-….tmp` and is inside NAME. A
+//! staging directory is locked as long as its process uses it. A later run with the same output removes unlocked
+//! staging directories, which killed processes have left. If the file system has no locks on directories (NFS), the
+//! staging directories of killed processes stay.
 
 use super::directory_content::{IsOwn, remove_own};
 use super::output::{Directory, check_directory};
@@ -17,9 +18,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The name of a mark, a file in the staging directory of an update. It means that all files of the update are on disk,
-/// in the staging directory or already at their final paths. If the process was killed, the next run moves the
-/// remaining files.
+/// The name of a mark, which is a file in the staging directory of an update. The mark means that all files of the
+/// update are on disk, in the staging directory or already at their final paths. If the process was killed, the next
+/// run moves the remaining files.
 pub(super) const COMPLETE: &str = ".complete";
 /// The suffix of the temporary name of a directory that is being replaced. The directory is removed afterwards.
 const REPLACED: &str = "-replaced.tmp";
@@ -151,8 +152,8 @@ impl Staging {
         Ok(())
     }
 
-    /// Returns the first path within `root` at which a staged file or directory must be placed, but where something
-    /// exists that `is_own` does not recognise. Does not follow symbolic links.
+    /// Returns the first path within `root` that a staged file or directory needs but that is occupied: by a file that
+    /// `is_own` does not recognise, or by something of another type. Does not follow symbolic links.
     pub(super) fn first_foreign_at_target(&self, root: &Path, is_own: IsOwn) -> Option<PathBuf> {
         let in_the_way = |staged: &&Path| {
             let place = root.join(staged);

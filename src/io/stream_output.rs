@@ -104,8 +104,8 @@ impl StreamOutput {
         system::write_at(&self.file, bytes, 0).for_path(self.output.path(), "cannot write")
     }
 
-    /// Makes the system start writing to disk, so that the flush at the end has little left to do. Threads of the
-    /// output do this themselves.
+    /// Makes the system start writing to disk, so that the flush at the end has little left to do. The threads of
+    /// `pool` do this themselves.
     fn start_writeback(&mut self) {
         let ready = self.len - self.len % WRITEBACK_LEN;
         if !self.is_stream && ready > self.written_back {

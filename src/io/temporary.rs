@@ -13,9 +13,9 @@ use tempfile::NamedTempFile;
 const MAX_NAME: usize = 200;
 const SUFFIX: &str = ".tmp";
 
-/// The name of a mark, a file in a staging directory. It means that files are being moved from there to the target one
-/// by one, and that the target is incomplete until the mark is removed. The next run removes the files in both
-/// directories.
+/// The name of a mark, which is a file in a staging directory. The mark means that files are being moved from there to
+/// the target one by one, and that the target is incomplete until the mark is removed. If the process is killed, the
+/// next run removes the files in both directories.
 pub(super) const MOVING: &str = ".moving";
 
 /// The prefix of the names of temporary files of the output `path`.

@@ -16,7 +16,7 @@ static NAMES: Mutex<RegisteredPaths> = Mutex::new(RegisteredPaths {
 /// Temporary directories, which are removed with all that is in them.
 static TREES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Held while several outputs get their names.
+/// A lock that is held while several outputs get their names.
 static TOGETHER: Mutex<()> = Mutex::new(());
 
 fn trees() -> MutexGuard<'static, Vec<PathBuf>> {

@@ -30,7 +30,7 @@ impl PartialEq for WriterTarget {
 
 impl Eq for WriterTarget {}
 
-/// The name in messages of an output that is written to a [`WriterTarget`].
+/// The name that messages use for an output that is written to a [`WriterTarget`].
 pub(super) const NAME: &str = "the writer";
 
 #[cfg(unix)]

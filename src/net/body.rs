@@ -84,7 +84,7 @@ impl ChangeForm {
 }
 
 /// Whether a text begins like OPL: its first line that is neither empty nor a comment is an object. A text of comments
-/// alone counts as OPL, but not a state file, which begins with a comment, too.
+/// alone counts as OPL. A state file also begins with a comment, but its next line is no object.
 fn is_opl(start: &[u8]) -> bool {
     let mut lines = start.split(|byte| *byte == b'\n');
     let line = lines.find(|line| !line.starts_with(b"#") && !line.trim_ascii().is_empty());

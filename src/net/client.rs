@@ -14,7 +14,8 @@ use ureq::typestate::AgentScope;
 const CONNECT_TIME: Duration = Duration::from_secs(30);
 /// The default timeout of a read.
 const READ_TIME: Duration = Duration::from_secs(60);
-/// The time limit of the transfer of a body in chunks, as a multiple of the timeout of a read.
+/// The time limit of the transfer of a chunked body (`Transfer-Encoding: chunked`), as a multiple of the timeout of a
+/// read.
 const BODY_READS: u32 = 10;
 
 /// Returns the configuration of a client, to which settings can be added. `read_time` is the timeout of a read; `None`
@@ -31,7 +32,8 @@ pub(super) fn config_builder(read_time: Option<Duration>) -> ConfigBuilder<Agent
         .timeout_recv_response(Some(read_time.unwrap_or(READ_TIME)))
 }
 
-/// The time limit of the transfer of a body in chunks, if the timeout of a read is `read_time`.
+/// Returns the time limit of the transfer of a chunked body. `read_time` is the timeout of a read; `None` means one
+/// minute.
 pub(super) fn body_time(read_time: Option<Duration>) -> Duration {
     read_time.unwrap_or(READ_TIME).saturating_mul(BODY_READS)
 }
@@ -79,9 +81,9 @@ pub(super) fn file_version(headers: &HeaderMap) -> Option<String> {
     version.map(str::to_owned)
 }
 
-/// Returns the fault for a response in a content coding that was not asked for and that is not decoded. Gzip is no such
-/// coding: gzip data is recognized by its content, because servers also state this coding for files that are stored as
-/// gzip data.
+/// Returns the fault for a response in a content coding that was not asked for and that is not decoded. Gzip is never a
+/// fault, because servers also state this coding for files that are stored as gzip data. Readers recognize gzip data by
+/// its content.
 pub(super) fn coding_fault(headers: &HeaderMap) -> Option<Fault> {
     const CODINGS: [&str; 5] = ["br", "compress", "deflate", "x-compress", "zstd"];
     let stated = header_text(headers, &CONTENT_ENCODING)?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 pub enum Fault {
     /// There is no such file.
     Missing,
-    /// The server denies everybody, or this address, the file. Another attempt does not help.
+    /// The server denies the file to everybody, or to this address. Another attempt does not help.
     Refused(String),
     /// The server denies this user the file, because it asks for cookies or a token, or does not accept those that were
     /// sent. Another attempt does not help.

@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The number of bytes that are read at a time.
 const READ_LEN: usize = 1 << 16;
 
-/// Fetches whole files by a transport.
+/// A client that fetches whole files through a transport.
 pub struct Fetcher<'t> {
     transport: &'t dyn Transport,
     attempts: Attempts<'t>,
@@ -274,7 +274,7 @@ mod tests {
         let versions = [Some("1"), Some("2")];
         let (result, pauses) = fetched_of(&versions, steps, 100);
         assert_eq!((result, pauses.len()), (whole.clone(), 2));
-        // The rest of a file without a version may be the rest of another one.
+        // If the server states no version, the rest of a file may belong to another version than its beginning.
         for versions in [[None, None], [None, Some("1")]] {
             let steps = vec![Ok((0, 10)), Ok((0, all))];
             let (result, pauses) = fetched_of(&versions, steps, 100);

@@ -2,8 +2,8 @@
 //! broke off.
 //!
 //! A [`Transport`] opens files. [`WebFiles`] uses HTTP, and [`LocalFiles`] opens files in directories. [`Fetcher`]
-//! fetches whole files, and `RemoteFile` only the parts of a file that are read. Both repeat failed attempts by the
-//! rules of `Attempts`.
+//! fetches whole files, and `RemoteFile` only the parts of a file that are read. `Fetcher` and `RemoteFile` repeat
+//! failed attempts by the rules of `Attempts`.
 
 mod attempts;
 mod body;

@@ -174,7 +174,7 @@ impl RemoteFile {
     }
 }
 
-/// Calls `attempt` until it succeeds, or until it fails with a permanent fault or too often.
+/// Calls `attempt` until it succeeds, fails with a permanent fault, or has failed [`ATTEMPTS`] times.
 fn retry_fetch<T>(mut attempt: impl FnMut() -> FetchAttempt<T>) -> FetchAttempt<T> {
     let attempts = Attempts {
         pause: &|pause| {

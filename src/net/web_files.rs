@@ -62,9 +62,9 @@ impl fmt::Debug for Credentials {
 pub struct WebFiles {
     agent: Agent,
     credentials: Credentials,
-    /// The time limit of the transfer of a body in chunks.
+    /// The time limit of the transfer of a chunked body.
     body_time: Duration,
-    /// Whether a server has sent a body in chunks.
+    /// Whether a server has sent a chunked body.
     has_sent_chunks: AtomicBool,
     /// The URL of the first request. The token is sent only to its server.
     origin: OnceLock<Uri>,
@@ -112,10 +112,10 @@ impl WebFiles {
         Err(Fault::Permanent(format!("more than {REDIRECTS} redirects")))
     }
 
-    /// Sends a request. A body in chunks (`Transfer-Encoding: chunked`) is transferred with a time limit, because a
+    /// Sends a request. A chunked body (`Transfer-Encoding: chunked`) is transferred with a time limit, because a
     /// server may send extensions of chunks or trailers without end, and no read returns meanwhile. The limit is part
     /// of the request, and would also break off long transfers of known length. So the request is first sent without
-    /// the limit, and repeated with it if the body comes in chunks.
+    /// the limit, and repeated with it if the body is chunked.
     fn send_with_limit_if_chunked(
         &self,
         uri: &Uri,
@@ -132,7 +132,7 @@ impl WebFiles {
         self.send(uri, headers, Some(self.body_time))
     }
 
-    /// Sends a request. The transfer of the body breaks off after `body_time`.
+    /// Sends a request. If `body_time` is set, the transfer of the body breaks off after this time.
     fn send(
         &self,
         uri: &Uri,
@@ -177,8 +177,8 @@ impl WebFiles {
                 let (is_secure, host, path) = parts(uri);
                 let cookies = &self.credentials.cookies;
                 let expired = cookies.expired_message(is_secure, host, path, now());
-                // Servers answer with 403 for many reasons. Credentials are taken for the reason only if some were sent
-                // or have expired, or if the server is known to ask for them.
+                // Servers answer with 403 for many reasons. Missing or wrong credentials count as the reason only if
+                // some were sent or have expired, or if the server is known to ask for them.
                 let asks_for_login = status == 401
                     || expired.is_some()
                     || self.cookies(uri).is_some()
@@ -269,7 +269,7 @@ fn parts(uri: &Uri) -> (bool, &str, &str) {
     )
 }
 
-/// Parses the value of `Retry-After` as a number of seconds; `None` if it is not a number, such as a date.
+/// Parses the value of `Retry-After` as a number of seconds; `None` for any other value, such as a date.
 fn parse_retry_after(text: &str) -> Option<Duration> {
     text.trim().parse().ok().map(Duration::from_secs)
 }

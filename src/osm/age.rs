@@ -21,8 +21,8 @@ pub enum Unversioned {
 
 impl Age {
     /// Whether a change with this age replaces another change of the same object, which was read earlier and has the
-    /// age `before`. Returns `true` if this version is higher. If the versions are equal, returns `false` only if both
-    /// times are known and this time is the earlier one.
+    /// age `before`. A higher version replaces a lower one; `unversioned` ranks missing versions. If the versions are
+    /// equal, the result is `false` only if both times are known and this time is the earlier one.
     pub fn supersedes(self, before: Self, unversioned: Unversioned) -> bool {
         let absent = match unversioned {
             Unversioned::Newest => i64::MAX,

@@ -85,10 +85,10 @@ impl Bbox {
         }
     }
 
-    /// Returns the box as plain boxes on a map whose edges are the antimeridian. A box whose western edge lies east of
-    /// its eastern edge crosses the antimeridian, and is cut there. A box that ends at the antimeridian also has the
-    /// points of this meridian at the other edge of the map, because 180 and -180 degrees are the same longitude. If
-    /// there is one plain box only, the second one is empty.
+    /// Returns the box as one or two boxes that do not cross the antimeridian. A box whose western edge lies east of
+    /// its eastern edge crosses the antimeridian, and is cut there. If the box only ends at the antimeridian, the
+    /// second box has the points of this meridian at the other edge of the map, because 180 and -180 degrees are the
+    /// same longitude. If one box is enough, the second one is empty.
     #[must_use]
     pub fn on_map(&self) -> [Self; 2] {
         const EDGE: i32 = 180 * DECIMICRO_PER_DEGREE as i32;
@@ -220,8 +220,8 @@ pub fn parse_e7(text: &str, limit_degrees: i32) -> Option<i32> {
 }
 
 /// Parses decimal degrees and returns the nearest number of decimicro degrees. Accepts coordinates that are not on
-/// earth. Fails if the text is not a number, or if the result does not fit in 32 bits. The error message is the rest of
-/// a sentence whose subject is `text`.
+/// earth. Fails if the text is not a number, or if the result does not fit in 32 bits. The error message completes a
+/// sentence that begins with `text`.
 pub fn parse_stored_e7(text: &str) -> Result<i32, &'static str> {
     // ±215 degrees is more than an `i32` can hold, so only the range of `i32` limits the result.
     parse_e7(text, 215).ok_or_else(|| match text.trim().parse::<f64>() {

@@ -148,7 +148,7 @@ impl MetadataCondition {
         rest.split(char::is_whitespace).next()
     }
 
-    /// Splits an expression. Returns the text of the tags, and the parsed conditions on metadata.
+    /// Splits an expression. Returns the text of the tags, and the parsed conditions on the id and the metadata.
     pub(super) fn split(text: &str) -> Result<(&str, Vec<Self>), String> {
         let is_start = |at: &usize| *at == 0 || text[..*at].ends_with(separates);
         let starts: Vec<(usize, ConditionStart)> = text

@@ -57,7 +57,8 @@ impl ObjectExpression {
     }
 
     /// Parses an expression. The text before the first slash contains kinds, unless it contains one of `operators`.
-    /// `split` separates the rest into the text of the tags and the parsed conditions. `parse` then parses the tags.
+    /// `split` separates the remaining text into the text of the tags and the parsed conditions. `parse` then parses
+    /// the tags.
     fn parse_parts(
         text: &str,
         operators: &[char],
@@ -125,7 +126,8 @@ impl ObjectExpression {
     }
 }
 
-/// Parses each line of `text` that has more than a comment. An error names the line, counted from 1.
+/// Parses each line of `text`, except empty lines and lines with nothing but a comment. An error names the line,
+/// counted from 1.
 pub(super) fn parse_each_line<T>(
     text: &str,
     parse: impl Fn(&str) -> Result<T, String>,

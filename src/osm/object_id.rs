@@ -12,14 +12,14 @@ pub struct ObjectId {
 }
 
 impl ObjectId {
-    /// Returns the id of the object with the given key.
+    /// Returns the id of the object with the given sort key.
     pub(crate) const fn of_key((kind, rank): TypeThenId) -> Self {
         let id = id_from_rank(rank);
         Self { kind, id }
     }
 
     /// Parses an id such as `n17`, `w-4` or `r8`, also in the forms `way/17` and
-    /// `https://www.openstreetmap.org/way/17`. Ignores text after the number of an address (`/history`, `?…`,
+    /// `https://www.openstreetmap.org/way/17`. In a web address, text after the id is ignored (`/history`, `?…`,
     /// `#map=…`). A number without a kind is the id of an object of the kind `default`. The error is a message that
     /// quotes `text`.
     pub fn parse(text: &str, default: ObjectKind) -> Result<Self, String> {
@@ -87,7 +87,7 @@ pub fn parse_object_ids<'t>(
     default: ObjectKind,
 ) -> Result<Vec<ObjectId>, String> {
     let (mut ids, mut kind) = (Vec::new(), default);
-    // The name of a kind after which no id has come yet.
+    // The last name of a kind, if no id has followed it yet.
     let mut name = None;
     for text in texts {
         let words = text.split([' ', '\t', ',', ';', '|']);

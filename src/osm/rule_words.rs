@@ -9,11 +9,11 @@ pub(super) struct RuleWord {
     pub text: String,
 }
 
-/// Reads a rule word by word.
+/// A reader of the words of a rule.
 #[derive(Debug)]
 pub(super) struct RuleWords<'r> {
     rule: &'r str,
-    /// The offset of the rest, in bytes.
+    /// The offset in bytes of the text that has not been read.
     at: usize,
 }
 
@@ -23,12 +23,12 @@ impl<'r> RuleWords<'r> {
         Self { rule, at }
     }
 
-    /// The offset of the rest, in bytes.
+    /// The offset in bytes of the text that has not been read.
     pub(super) const fn position(&self) -> usize {
         self.at
     }
 
-    /// Returns the rest of the rule without whitespace before it, and its offset.
+    /// Skips whitespace. Returns the offset of the rest of the rule in bytes, and the rest.
     pub(super) fn remaining_text(&mut self) -> (usize, &'r str) {
         let rest = self.rule.get(self.at..).unwrap_or("");
         let trimmed = rest.trim_start();
@@ -82,8 +82,8 @@ impl<'r> RuleWords<'r> {
     }
 }
 
-/// Returns the text before the closing quotation mark, and the length with that mark. `\"` is a quotation mark in the
-/// text.
+/// Returns the text before the closing quotation mark, and the number of bytes up to and including that mark. In the
+/// text, `\"` stands for a quotation mark. Returns `None` if there is no closing mark.
 fn parse_quoted(text: &str) -> Option<(String, usize)> {
     let mut found = String::new();
     let mut chars = text.char_indices().peekable();

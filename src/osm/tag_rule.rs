@@ -47,7 +47,8 @@ pub enum TagAction {
     },
 }
 
-/// A list of keys, each of which may have a `*` at either end, as in expressions. A key in quotation marks has no `*`.
+/// A list of keys, each of which may have a `*` at either end, as in expressions. In a key in quotation marks, `*` is
+/// an ordinary character.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyPatterns(Vec<StringMatcher>);
 
@@ -263,7 +264,7 @@ fn parse_replace(words: &mut RuleWords<'_>) -> Result<TagAction, RuleError> {
     })
 }
 
-/// Returns a key without `*`.
+/// Returns the text of `word` as a key. Fails if the text is empty, contains `*`, or cannot be a key in OSM.
 fn checked_key(word: &RuleWord) -> Result<String, RuleError> {
     if word.text.is_empty() || word.text.contains('*') {
         return Err((word.at, "a key without *".into()));

@@ -1,5 +1,5 @@
 //! The formats of OSM data other than PBF, and the facts in which they differ. `formats/functions.rs` has the functions
-//! that read and write them.
+//! that read and write the formats.
 
 /// The content of an OSM file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ const COMMON: FormatFacts = FormatFacts {
     magic: b"",
 };
 
-/// All formats, in the order of their definition.
+/// The facts about all formats, in the order of the variants of [`TextFormat`].
 static FACTS: &[FormatFacts] = &[
     FormatFacts {
         format: TextFormat::Osm,

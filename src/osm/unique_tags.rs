@@ -11,7 +11,7 @@ pub(crate) struct SeenKeys<'t> {
     few: [&'t str; FEW],
     /// The number of keys in `few`.
     count: usize,
-    /// The keys beyond [`FEW`].
+    /// The keys that are not in `few`, because it is full.
     many: HashSet<&'t str>,
 }
 
@@ -34,7 +34,7 @@ impl<'t> SeenKeys<'t> {
     }
 }
 
-/// Iterates over tags as pairs of key and value. Of several tags with the same key, the first one counts.
+/// An iterator over tags as pairs of key and value. Of several tags with the same key, it returns only the first one.
 #[derive(Debug)]
 pub struct UniqueTags<'t, I> {
     tags: I,
@@ -78,7 +78,7 @@ pub(crate) fn retain_unique<'t>(tags: &mut Vec<(&'t str, &'t str)>) -> u64 {
     let is_repeated = |(index, (key, _)): (usize, &(&str, &str))| {
         tags[..index].iter().any(|(earlier, _)| earlier == key)
     };
-    // Most objects have a few tags with different keys.
+    // Most objects have a few tags with different keys, so no set is needed.
     if tags.len() <= FEW && !tags.iter().enumerate().any(is_repeated) {
         return 0;
     }

@@ -1,4 +1,5 @@
-//! A region that an object of an OSM file describes: by its id, or by the name of the boundary.
+//! Reads a region that an object of an OSM file describes. The object is selected by its id, or by the name of a
+//! boundary or place.
 
 use super::osm_file;
 use super::osm_objects::{OsmObjects, for_each_area};
@@ -26,8 +27,8 @@ impl AreaOfFile {
         (id.kind != ObjectKind::Node).then_some(Self::Id(id))
     }
 
-    /// Returns the area if `path` is an id instead of the path of a file. `None` if there is a file at the path, or if
-    /// the path is no id.
+    /// Returns the area if `path` is the id of a relation or way, and not the path of an existing file. Otherwise,
+    /// returns `None`.
     pub fn of_path(path: &Path) -> Option<Self> {
         let area = Self::parse_id(path.to_str()?)?;
         (!path.exists()).then_some(area)
@@ -109,7 +110,7 @@ pub(super) fn read_areas(
 struct NamedBoundary {
     id: i64,
     name: String,
-    /// The level and the kind, for messages.
+    /// The value of `boundary` or `place`, and the value of `admin_level`, for messages.
     about: String,
 }
 

@@ -48,14 +48,15 @@ pub struct ConfigExtract {
 pub type ConfigStrategy = (String, Vec<(String, String)>);
 
 /// Reads a config file and the region files that it refers to. Paths of region files are relative to the directory of
-/// the config file. `corners` is the order of the corners of boxes. If boxes in this order cannot cross the
-/// antimeridian, areas and polygons are not cut there either. Ignores unknown fields. Errors name the extract, counted
-/// from 1, and the field.
+/// the config file. `corners` is the order of the corners of boxes. Areas and polygons that cross the antimeridian are
+/// cut there only if boxes with this order can cross the antimeridian. Ignores unknown fields. Errors name the extract,
+/// counted from 1, and the field.
 pub fn read_config(path: &Path, corners: CornerOrder) -> Result<ExtractConfig> {
     read_with(path, corners, None, &|_, cause| Err(cause))
 }
 
-/// Reads a config file as [`read_config`] does. Regions may also be areas of `data`, which is the file to cut.
+/// Reads a config file as [`read_config`] does. Regions may also be areas of `data`, the file from which the extracts
+/// are cut.
 pub fn read_config_for(
     path: &Path,
     data: &Path,
@@ -65,8 +66,8 @@ pub fn read_config_for(
     read_with(path, corners, Some((data, ctx)), &|_, cause| Err(cause))
 }
 
-/// A function that returns another shape for an output whose area cannot be read. The arguments are the output and the
-/// cause. The error is the cause if there is no other shape.
+/// A function that returns a substitute for the shape of an output whose area cannot be read. The arguments are the
+/// path of the output and the cause of the failure. If there is no substitute, the error is this cause.
 type StandIn<'s> = dyn Fn(&Path, String) -> Result<Shape, String> + 's;
 
 /// Reads a config file as [`read_config_for`] does. `stand_in` returns a shape for a region whose area is missing or
@@ -120,7 +121,7 @@ struct MemberParser<'a> {
 }
 
 impl MemberParser<'_> {
-    /// Reads all areas of the data that extracts and grids name, in the same passes.
+    /// Reads all areas that extracts and grids name, in the same passes over the data.
     fn read_areas(&mut self, config: &Value) -> Result<(), String> {
         let extracts = config.get("extracts").and_then(Value::as_array);
         let regions = extracts.into_iter().flatten();
@@ -170,7 +171,7 @@ impl MemberParser<'_> {
         Ok(config)
     }
 
-    /// Reads an entry of the extracts, which is one extract or a grid. An error names the entry.
+    /// Reads an entry of `extracts`, which describes one extract, or a grid of extracts. An error names the entry.
     fn parse_entry(
         &mut self,
         number: usize,

@@ -1,8 +1,8 @@
 //! Cuts the polygons of region files at the antimeridian.
 //!
 //! RFC 7946 (3.1.9) asks that a polygon across the antimeridian is cut there. Many files have such a polygon in one
-//! piece, in which a ring jumps from 179 to -179 degrees. Such an outline goes the shorter way around the earth, as in
-//! OSM data, so the region is the smaller of both sides.
+//! piece, in which an edge of a ring jumps from 179 to -179 degrees. As in OSM data, this edge goes the shorter way
+//! around the earth, so it is 2 degrees wide, not 358.
 
 use crate::geometry::{
     Antimeridian, MapTurn, Point, Polygon, Ring, Shape, doubled_area, is_across,
@@ -62,7 +62,7 @@ pub(super) fn shape_on_map(
     })
 }
 
-/// Cuts a polygon of the turned map at the antimeridian.
+/// Cuts a polygon at the antimeridian. `turn` has been applied to the points of the polygon.
 fn cut_polygon(polygon: &Polygon, turn: MapTurn) -> Vec<Polygon> {
     let outer = with_direction(&polygon.outer.points, true);
     let holes = polygon.holes.iter();
@@ -82,7 +82,7 @@ fn cut_polygon(polygon: &Polygon, turn: MapTurn) -> Vec<Polygon> {
     polygons.collect()
 }
 
-/// Returns the points of a ring counter-clockwise or clockwise.
+/// Returns the points of a ring in counter-clockwise or in clockwise order.
 fn with_direction(points: &[Point], is_counter_clockwise: bool) -> Vec<Point> {
     let mut points = points.to_vec();
     if (doubled_area(&points) > 0) != is_counter_clockwise {
@@ -163,7 +163,7 @@ mod tests {
         })
     }
 
-    /// The western and the eastern edge of each polygon of a ring in degrees, in order.
+    /// Returns the western and the eastern edge of each polygon of a ring in degrees, in ascending order.
     fn spans(places: &[(f64, f64)]) -> Result<Vec<(f64, f64)>, String> {
         let shape = shape_on_map(
             vec![ring("r", places)],

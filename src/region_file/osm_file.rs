@@ -89,7 +89,7 @@ fn assemble_polygons(
     Ok(polygons.collect())
 }
 
-/// The relations of a file may have at most this number of nodes for each node of the ways. Relations share nodes:
+/// The maximum number of nodes that the relations of a file may have, per node of the ways. Relations share nodes:
 /// borders belong to the areas on both sides, and to towns, counties, states and countries.
 const MAX_SHARING: usize = 16;
 /// The number of nodes that relations may have even if the ways have few nodes.
@@ -136,8 +136,8 @@ fn areas_of_relations(
     }
 }
 
-/// Returns the id and the nodes of each member way of a relation. Fails if the location of a node is unknown, or if a
-/// way has fewer than two nodes. The error names the way or node.
+/// Returns the id and the nodes of each member way of a relation. Fails if a way is not in the file or has fewer than
+/// two nodes, or if the location of a node is unknown. The error names the way or node.
 fn member_ways(
     objects: &OsmObjects,
     relation: &AreaRelation,

@@ -133,7 +133,7 @@ impl OsmObjects {
         !self.relations.is_empty() || !self.closed_ways.is_empty()
     }
 
-    /// Adds the nodes that a relation lists for a member way, unless another relation lists them.
+    /// Adds the nodes that a relation lists for a member way, unless such a list has already been added for this way.
     pub(super) fn add_member_way(
         &mut self,
         id: i64,

@@ -7,7 +7,7 @@ use crate::osm::{Location, ObjectKind};
 use crate::pbf::Member;
 use serde_json::Value;
 
-/// Whether a JSON document is an answer of an Overpass server: it has elements and, unlike GeoJSON, no type.
+/// Whether a JSON document is the answer of an Overpass server, which has `elements` and, unlike GeoJSON, no `type`.
 pub(super) fn is_answer(document: &Value) -> bool {
     document.get("elements").is_some_and(Value::is_array) && document.get("type").is_none()
 }
@@ -74,7 +74,7 @@ fn kind_of(object: &Value) -> Option<ObjectKind> {
     kinds.find(|kind| kind.name() == name)
 }
 
-/// Returns the array in a field; an empty one if there is none.
+/// Returns the array in a field, or an empty array if the field is missing or has another type.
 fn list<'a>(object: &'a Value, field: &str) -> &'a [Value] {
     let list = object.get(field).and_then(Value::as_array);
     list.map(Vec::as_slice).unwrap_or_default()
@@ -86,13 +86,14 @@ fn tags(object: &Value) -> impl Iterator<Item = (&str, &str)> {
     tags.filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
 }
 
-/// Returns the locations in the geometry of a way or of a member way. Nodes outside of the box that was asked for are
+/// Returns the locations in the geometry of a way or of a member way. Nodes outside of the requested bounding box are
 /// null.
 fn locations(way: &Value) -> Vec<Option<Location>> {
     list(way, "geometry").iter().map(location).collect()
 }
 
-/// Returns the location in the fields `lat` and `lon`; `None` if it is not there or not on earth.
+/// Returns the location in the fields `lat` and `lon`; `None` if a field is missing, or if the location is not on
+/// earth.
 fn location(object: &Value) -> Option<Location> {
     let degrees = |field: &str| object.get(field).and_then(Value::as_f64);
     Location::from_degrees(degrees("lat")?, degrees("lon")?)

@@ -40,7 +40,7 @@ impl FromStr for ShapeFileKind {
 }
 
 impl ShapeFileKind {
-    /// Returns the kind that the suffix of a file name stands for. Upper and lower case are the same.
+    /// Returns the kind that the suffix of a file name stands for. Ignores case.
     fn of_name(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
         let mut suffixes = name.rsplit('.');
@@ -78,7 +78,8 @@ impl ShapeFileKind {
         }
     }
 
-    /// Returns the kind of a file, by its content or else by its name.
+    /// Returns the kind that the content of a file shows. If the content does not show it, returns the kind that the
+    /// suffix of the file name stands for, or `Poly` for an unknown suffix.
     fn of_file(input: &Input) -> Result<Self> {
         let mut start = [0; 64];
         let found = input.read_at(&mut start, 0)?;

@@ -1,4 +1,5 @@
-//! Removes the gzip coding in which some servers send files although none was asked for (`Content-Encoding: gzip`).
+//! Removes the gzip coding (`Content-Encoding: gzip`) in which some servers send files, although the request did not
+//! ask for it.
 //!
 //! Whether a file is coded is decided by its content, because servers also set the header for files that are stored as
 //! gzip data.
@@ -9,7 +10,7 @@ use crate::net::{Body, Fault, GzipFile};
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-/// The maximum number of codings that are removed.
+/// The maximum number of nested codings that are removed.
 const CODINGS: usize = 2;
 /// The number of decoded bytes that are examined.
 const START_LEN: u64 = 1024;
@@ -40,7 +41,7 @@ pub(super) fn decode_text(bytes: &mut Vec<u8>, limit: u64) {
 pub(super) fn start_of_content(data: &[u8]) -> Vec<u8> {
     let mut start = Vec::new();
     if is_gzip(data) {
-        // Data that is cut short ends with an error, and what came before it is the start.
+        // Decoding truncated data ends with an error, after the bytes that can be decoded.
         let _ = gunzip(data).take(START_LEN).read_to_end(&mut start);
     }
     start

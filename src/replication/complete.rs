@@ -96,8 +96,9 @@ impl Write for FileEnds {
 }
 
 impl FileEnds {
-    /// Returns what the end of the file lacks, by the format that its start shows; `None` if it is complete. An unknown
-    /// format counts as XML. PBF that is compressed as a whole counts as complete, because its reader finds damage.
+    /// Returns a message about the missing end of the file; `None` if the file is complete. The start of the file shows
+    /// the format. An unknown format counts as XML. PBF that is compressed as a whole counts as complete, because its
+    /// reader finds damage.
     fn lacking_end(&self) -> Option<&'static str> {
         let last = self.end.last().copied();
         let (is_whole, lack) = match ChangeForm::detect(&self.start) {
@@ -172,7 +173,7 @@ mod tests {
         ] {
             assert!(cause(cut).contains("cut short"), "{cut}");
         }
-        // Text that was decompressed on the way is as good.
+        // A file that was decompressed on the way is accepted, too.
         let plain = check_changes(long.as_bytes());
         assert_eq!(plain, Ok(long.len() as u64));
         let cut = check_changes(&long.as_bytes()[..long.len() / 2]);

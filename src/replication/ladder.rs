@@ -133,9 +133,9 @@ impl<'s> Ladder<'s> {
             .collect())
     }
 
-    /// Returns the last wanted state of the finest server, which is later than `start`. If the server has no state at
-    /// or shortly before the last wanted sequence number, the returned time is that of `start`, so that no server with
-    /// a longer interval is used.
+    /// Returns the newest state of the finest server or, if `end` is earlier, the state at `end`. If the server has no
+    /// state at or shortly before the last wanted sequence number, the returned time is that of `start`, so that no
+    /// server with a longer interval is used.
     fn last_wanted_state(&self, start: State, end: End) -> Result<State> {
         let (server, mut last) = self.finest_server();
         if let Some(timestamp) = end.timestamp.filter(|end| *end < last.timestamp) {
@@ -162,7 +162,7 @@ mod tests {
     const MINUTE: i64 = 60;
     const HOUR: i64 = 60 * MINUTE;
     const DAY: i64 = 24 * HOUR;
-    /// The time of the newest state, 9 days, 7 hours and 12 minutes.
+    /// The current time: 9 days, 7 hours and 12 minutes after the first state of each server.
     const NOW: i64 = 9 * DAY + 7 * HOUR + 12 * MINUTE;
 
     /// Servers with the URLs `v:/STEP`, where `STEP` is the interval in seconds. Their first states have the time 0.

@@ -36,7 +36,7 @@ fn asks_for_login(start: &[u8]) -> bool {
     has_field || says_so
 }
 
-/// Returns the content of the first element of a name in a page.
+/// Returns the content of the first element with the given name in a page.
 fn content_of<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let (_, after) = text.split_once(&format!("<{name}"))?;
     let (_, content) = after.split_once('>')?;

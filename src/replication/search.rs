@@ -54,7 +54,7 @@ struct StateSearch {
 }
 
 impl StateSearch {
-    /// Narrows the bounds by a state.
+    /// Makes a found state the new lower or upper bound.
     fn narrow_range(&mut self, state: State, target: i64) {
         if state.timestamp <= target {
             self.lower = Some(state);
@@ -65,7 +65,9 @@ impl StateSearch {
         }
     }
 
-    /// Returns the sequence number to request next, or `None` if no numbers remain.
+    /// Returns the sequence number to request next, or `None` if no numbers remain. With `halves`, or if the lower
+    /// bound is unknown, the number is in the middle of the remaining range. Otherwise, it is estimated from the times
+    /// of the bounds.
     fn guess_sequence(&self, target: i64, halves: bool) -> Option<i64> {
         let Range { start, end } = self.left;
         if start >= end {

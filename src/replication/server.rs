@@ -33,7 +33,7 @@ pub struct Server<'s> {
     cache: Option<Cache>,
 }
 
-/// A complete change file: gzip data, or plain text if a server or a proxy has decompressed the file.
+/// A complete change file: gzip data, PBF, or plain text if a server or a proxy has decompressed the file.
 #[derive(Debug)]
 pub struct ChangeFile {
     /// The sequence number.

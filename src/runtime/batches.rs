@@ -1,4 +1,4 @@
-//! Results that a thread makes while the caller takes them one by one.
+//! Batches of results that another thread makes ahead, while the caller takes them one by one.
 
 use super::Context;
 use crate::error::{Error, Result};
@@ -41,8 +41,8 @@ impl<B: Send + 'static> Batches<B> {
         }
     }
 
-    /// Waits for the next batch, but no longer than `time`. Returns `None` if no batch arrives in that time, and
-    /// otherwise what [`next`](Iterator::next) returns.
+    /// Waits for the next batch, but no longer than `time`. Returns `None` if no batch arrives in that time. Otherwise,
+    /// returns the result of [`next`](Iterator::next).
     pub fn next_within(&mut self, time: Duration) -> Option<Option<Result<B>>> {
         let Some(batches) = &self.batches else {
             return Some(None);

@@ -18,7 +18,7 @@ struct CancelFlag {
     /// The number of checks so far.
     #[cfg(feature = "unstable")]
     checks: AtomicU64,
-    /// The number of the check that sets the flag, plus 1; 0 if there is none.
+    /// The number of the check that sets the flag, plus 1; 0 if no check does.
     #[cfg(feature = "unstable")]
     last_check: AtomicU64,
 }
@@ -44,7 +44,7 @@ impl Cancellation {
         self.0.is_set.load(Ordering::Relaxed) || self.0.parent.as_ref().is_some_and(Self::is_set)
     }
 
-    /// Returns a cancellation that is set with this one. Setting the new one does not set this one.
+    /// Returns a new cancellation. Setting this one also sets the new one, but not the reverse.
     pub(super) fn child(&self) -> Self {
         Self(Arc::new(CancelFlag {
             parent: Some(self.clone()),

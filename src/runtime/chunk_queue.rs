@@ -244,7 +244,7 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
 
 impl<J, C> Drop for ChunkQueue<J, C> {
     fn drop(&mut self) {
-        // Threads that wait go on, and find that their channels are gone.
+        // Threads that wait continue, and find that their channels are gone.
         self.chunks.change(|waiting| waiting.has_ended = true);
     }
 }

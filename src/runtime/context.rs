@@ -90,8 +90,8 @@ pub struct Context {
     /// The treatment of inputs that are not in canonical order or that are history files. Applies to the commands for
     /// which osmium needs ordered or current data.
     pub disorder: Disorder,
-    /// The percentage by which an output may be smaller than the file that it replaces; `None` for any. If the output
-    /// is smaller still, the command fails, and the file stays unchanged.
+    /// The percentage by which an output may be smaller than the file that it replaces; `None` for no limit. If the
+    /// output is smaller still, the command fails, and the file stays unchanged.
     pub max_shrink: Option<u8>,
     /// The receiver of messages and progress.
     pub(crate) observer: Arc<dyn Observer>,

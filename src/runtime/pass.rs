@@ -31,7 +31,7 @@ pub(crate) struct Pass<'c> {
 /// further items while the results of its earlier items wait to be merged.
 const ITEMS_PER_JOB: u64 = 4;
 
-/// The receiver of the results of one item of a pass.
+/// The sender for the results of one item of a pass.
 pub(crate) struct PassResults<'r, R>(&'r ItemResults<'r, PassMessage<R>>);
 
 /// A message of a worker: a result, or the number of input bytes of an item whose results were all sent.
@@ -95,7 +95,7 @@ impl<'c> Pass<'c> {
         }
     }
 
-    /// Returns the memory that counts for an item: bytes if the pass has a memory factor, else 1 for each item.
+    /// Returns the part of the budget that an item takes: a number of bytes if the pass has a memory factor, else 1.
     fn held_bytes(&self, item: &impl WorkItem) -> u64 {
         self.memory_factor
             .map_or(1, |factor| item.held_bytes() * factor)

@@ -116,7 +116,7 @@ fn pending<'q, R: Send + 'q>(result: R, next: &'q Mutex<Option<R>>) -> PendingRe
     Box::new(move || *lock(next) = Some(result))
 }
 
-/// The receiver of the results of one item.
+/// The sender for the results of one item.
 pub(crate) struct ItemResults<'q, R> {
     send: &'q (dyn Fn(R, u64) -> Result<()> + Sync),
     wait_until: &'q (dyn Fn(&dyn Fn() -> bool) -> Result<()> + Sync),
@@ -372,7 +372,7 @@ impl<'q> Queue<'q> {
         }
     }
 
-    /// Ends an item with an error. If the item has ended, the error ends the phase at once.
+    /// Ends an item with an error. If the item has already ended, the error ends the phase at once.
     fn fail(&self, index: u64, error: Error) {
         let mut state = lock(&self.state);
         let slot = index.checked_sub(state.front);

@@ -170,8 +170,8 @@ fn a_panic_in_the_source_becomes_an_error() {
 }
 
 /// Tests that the threads of a phase have ended when the phase returns. A thread scope waits until the closures of its
-/// threads have returned, but not until the destructors of thread-local values have run. When the phase did not join
-/// its threads, the address sanitizer found that names and results of threads were still allocated.
+/// threads have returned, but not until the destructors of thread-local values have run. If the phase does not join its
+/// threads, the address sanitizer reports that names and results of threads are still allocated.
 #[test]
 fn threads_have_ended_when_the_phase_returns() {
     static ENDED: AtomicU64 = AtomicU64::new(0);

@@ -1,14 +1,15 @@
-//! Tasks that each run a whole command, several at a time.
+//! Runs several tasks at a time, each of which is a whole command.
 
 use super::context::Context;
 use super::phase::parallel_single_result_phase;
 use crate::error::Result;
 
-/// Runs `run` with each of `tasks`, up to [`Context::jobs`] at a time, as one phase `name`. Calls `take` with the
+/// Calls `run` with each of `tasks`, up to [`Context::jobs`] at a time, as one phase `name`. Calls `take` with the
 /// results on the calling thread, in the order of the tasks.
 ///
-/// A task comes with its size, in any unit. It gets a context with its share of the jobs, at least one, whose phases
-/// are not reported. The first error in the order of the tasks ends the phase.
+/// Each task has a size, in any unit. A task gets a context with a share of the jobs that is proportional to its size,
+/// and at least one job. Phases in this context are not reported. The first error in the order of the tasks ends the
+/// phase.
 ///
 /// # Memory
 ///
@@ -26,7 +27,7 @@ pub(crate) fn run_tasks<T: Send, R: Send>(
         0 => 1,
         _ => (ctx.jobs as u128 * u128::from(size)).div_ceil(u128::from(total)) as usize,
     };
-    // Tasks are few, and each limits its own memory.
+    // Tasks are few, and each limits its own memory, so the budget of the phase is unlimited.
     const COST: u64 = 1;
     parallel_single_result_phase(
         ctx.limits(u64::MAX),

@@ -16,8 +16,8 @@ use std::path::Path;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormatKind {
     Pbf {
-        /// Whether the name is that of a history file, such as `.osh.pbf`, or of a change file, which has deletions,
-        /// too.
+        /// Whether the name is that of a history file, such as `.osh.pbf`, or of a change file. Both can contain
+        /// deleted objects.
         is_history: bool,
         /// Whether the name is that of a change file, such as `.osc.pbf`.
         is_change: bool,
@@ -58,7 +58,7 @@ impl FormatKind {
 }
 
 impl FormatKind {
-    /// Whether the name is that of a history file.
+    /// Whether the name is that of a history file, or of a change file in PBF.
     pub const fn is_history(self) -> bool {
         match self {
             Self::Pbf { is_history, .. } | Self::Text { is_history, .. } => is_history,
@@ -94,7 +94,7 @@ pub fn kind_of_name(path: &Path) -> Option<FormatKind> {
     Some(format_ending(&name)?.1)
 }
 
-/// Returns the ending of a file name in lower case that is the name of a format, and the format.
+/// Returns the longest ending of a file name (in lower case) that is the name of a format, and this format.
 fn format_ending(name: &str) -> Option<(&str, FormatKind)> {
     let (_, ending) = name.split_once('.')?;
     // The file name can have dots before the ending, as in `a.b.osm.pbf`. So everything after the first dot is tried
@@ -143,7 +143,7 @@ pub fn read_only_format_error(path: &Path) -> Option<String> {
     endings.any(is_only_read).then(only_read_message)
 }
 
-/// Whether a file name has the ending of a history file, such as `.osh.pbf` or `.osh`.
+/// Whether a file name has the ending of a history file, such as `.osh.pbf` or `.osh`, or of a change file in PBF.
 pub fn is_history_file_name(path: &Path) -> bool {
     kind_of_name(path).is_some_and(FormatKind::is_history)
 }
@@ -396,15 +396,15 @@ pub struct InputKind {
     pub format: InputFormat,
     /// Whether the format name is that of history files, such as `osh`.
     pub is_history: bool,
-    /// Whether the format name is that of change files in a format that data has, too: `osc.pbf` or `osc.opl`.
+    /// Whether the format name is that of change files in a format that data files share: `osc.pbf` or `osc.opl`.
     pub is_change: bool,
     /// The content that the format name states; `None` for names such as `pbf`, `osm.pbf`, `opl` and `xml`.
     pub content: Option<FileContent>,
 }
 
 impl InputKind {
-    /// Fails if the format of change files, which `option` gives, is that of data or of a history. Under the
-    /// conventions of osmium, every format is accepted.
+    /// Fails if `option` gives this format for change files, although it is a format of data or history files. Under
+    /// the conventions of osmium, every format is accepted.
     pub fn check_changes(self, session: &Session, option: &str) -> Result<()> {
         let is_other = matches!(self.content, Some(FileContent::Data | FileContent::History));
         if !is_other || session.conventions.merges_data {
@@ -423,8 +423,9 @@ impl InputKind {
         )
     }
 
-    /// Fails if the format of the base to which changes are applied is that of changes. `advice` says how the format of
-    /// the changes is given. Under the conventions of osmium, every format is accepted.
+    /// Fails if -F gives this format for the base to which changes are applied, although it is a format of change
+    /// files. `advice` tells the user what determines the format of the change files. Under the conventions of osmium,
+    /// every format is accepted.
     pub fn check_data(self, session: &Session, advice: &str) -> Result<()> {
         if self.content != Some(FileContent::Changes) || session.conventions.merges_data {
             return Ok(());
@@ -454,7 +455,7 @@ impl InputKind {
             }
         };
         let is_change = name.starts_with("osc.") && format != Some(TextFormat::OsmChange);
-        // To osmium, all names of XML are one format. The name `xml` says nothing about the content either.
+        // osmium does not distinguish the names of OSM XML and OsmChange. The name `xml` always stands for both.
         let is_any_xml = conventions.reads_xml_by_any_name || name.starts_with("xml");
         Ok(Self {
             format: match format {
@@ -481,14 +482,14 @@ fn stated_content(name: &str, format: Option<TextFormat>) -> Option<FileContent>
     }
 }
 
-/// Whether a format name or the ending of a file name is that of a format that is not written, with or without a
-/// compression suffix.
+/// Whether `name`, which is a format name or the ending of a file name, stands for a format that is read but not
+/// written. A compression suffix is ignored.
 fn is_only_read(name: &str) -> bool {
     let (name, _) = TextCompression::split_name(name);
     TextFormat::named(name).is_some_and(TextFormat::is_read_only)
 }
 
-/// The message for a format that is not written.
+/// Returns the error message for a format that is read but not written.
 fn only_read_message() -> String {
     let (written, only_read): (Vec<_>, Vec<_>) =
         read_formats().partition(|name| !is_only_read(name));

@@ -1,4 +1,4 @@
-//! Names of outputs that promise another format than the one that is written.
+//! Detects outputs whose names end like those of a format other than the one that is written.
 
 use crate::cli::session::Session;
 use crate::formats::TextFormat;
@@ -19,10 +19,10 @@ fn is_known(ending: &str) -> bool {
     KNOWN.split(' ').any(|known| known == ending) || TextFormat::named(ending).is_some()
 }
 
-/// The format of an output that no option names, because other options or the command imply it.
+/// The format of an output, if it is implied by the command or by other options instead of being named by an option.
 #[derive(Debug, Clone, Copy)]
 pub struct Implied<'a> {
-    /// The output, as the subject and the verb of a sentence: "--raw writes a directory of tables".
+    /// The first clause of the error message, which says what is written: "--raw writes a directory of tables".
     pub what: &'a str,
     /// The endings that the name may have, in lower case. Names without a known ending are always accepted.
     pub endings: &'a [&'a str],
@@ -33,8 +33,8 @@ pub struct Implied<'a> {
 }
 
 impl Implied<'_> {
-    /// Fails if the name of an output is that of another format. Standard output has no name. Under the conventions of
-    /// osmium, every name is accepted.
+    /// Fails if the name of an output is that of another format. Accepts standard output (`-`) and, under the
+    /// conventions of osmium, every name.
     pub fn check_name(&self, session: &Session, path: &Path) -> Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = name.to_ascii_lowercase();

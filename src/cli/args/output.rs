@@ -185,7 +185,7 @@ impl WriteArgs {
     /// Without --output-format, standard output and devices get PBF.
     ///
     /// Fails if neither --output-format nor the file name gives the format, if an option of the format has an invalid
-    /// value, or if PBF would be written to standard output, which is a terminal.
+    /// value, or if PBF would be written to a terminal.
     pub fn output(&self, session: &Session, path: Option<&Path>) -> Result<OutputOptions> {
         self.output_as(session, path, None)
     }
@@ -285,7 +285,7 @@ impl WriteArgs {
             .header(self.header(session))
     }
 
-    /// Whether --output-format is that of a history file.
+    /// Whether --output-format is that of a history file, or of a change file in PBF.
     pub fn is_history_format(&self) -> bool {
         let kind = self.output_format.as_ref().and_then(|spec| spec.kind);
         kind.is_some_and(FormatKind::is_history)

@@ -31,7 +31,7 @@ pub struct RegionArgs {
     area: Option<String>,
 }
 
-/// A region on the command line. At most one of the fields is given.
+/// A region on the command line. At most one of the fields is `Some`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct GivenRegion<'a> {
     /// The edges of a box.
@@ -80,8 +80,8 @@ pub fn region(
         (None, Some(polygon)) => read_shape_as(polygon, None, antimeridian),
         (None, None) => return Ok(None),
     };
-    // An error in the region counts as wrong usage, with exit status 2. Therefore it is converted to an error without
-    // the type `crate::Error`.
+    // An error in the region counts as wrong usage, with exit status 2. Therefore it is converted from a `crate::Error`
+    // to a plain message: errors of other types have this status.
     shape.map(Some).map_err(|error| match error.kind() {
         ErrorKind::Cancelled => error.into(),
         _ => Error::msg(error.to_string()),

@@ -6,11 +6,11 @@ use anyhow::{Result, anyhow};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::path::{Path, PathBuf};
 
-/// The two options for rules with an action.
+/// The two options for rules with the same action, such as --drop and --drop-on.
 struct ActionOptions {
-    /// The action, and the option for rules that concern all objects.
+    /// The name of the action, and of the option for rules that concern all objects.
     action: &'static str,
-    /// The option for rules that concern the objects that match an expression.
+    /// The name of the option for rules that concern only objects that match an expression.
     matching: &'static str,
     /// The names of the values of both options.
     values: [&'static str; 2],
@@ -81,8 +81,8 @@ impl RuleArgs {
             match given {
                 GivenRule::Text(text) => rules.push(parse(text)?),
                 GivenRule::Matching(action, text) => {
-                    // If the colon after the expression is followed by a space, the expression may contain colons
-                    // without a space.
+                    // The first colon that is followed by a space ends the expression, so that the expression may
+                    // contain other colons. Without such a colon, the first colon ends the expression.
                     let parts = text.split_once(": ").or_else(|| text.split_once(':'));
                     let (expression, rest) = parts.ok_or_else(|| {
                         let column = text.chars().count() + 1;

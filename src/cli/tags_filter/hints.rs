@@ -127,8 +127,8 @@ fn mistake_in_key(text: &str) -> Option<String> {
     })
 }
 
-/// Returns what the expressions mean if the user probably meant one object that has all of the tags. This is likely if
-/// only the first expression has kinds before its tag.
+/// Returns a note about `&` if the user probably wanted objects that have the tags of several expressions. This is
+/// likely if the first expression has kinds before its tag and another expression has none.
 pub(super) fn hint_about_separate_tags(texts: &[String]) -> Option<String> {
     let (first, others) = texts.split_first()?;
     let (kinds, _) = first.split_once('/').filter(|(_, tag)| tag.contains('='))?;

@@ -13,29 +13,29 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum UntaggedNodes {
-    /// Untagged nodes that are members of no relation are left out if the base has none, and kept otherwise. Those that
-    /// changed lately are kept in any case.
+    /// Untagged nodes that are members of no relation are left out if the base has no such nodes, and kept otherwise.
+    /// Such nodes that changed recently are kept in any case.
     #[default]
     AsBase,
     /// Untagged nodes that are members of no relation are kept.
     Keep,
 }
 
-/// The nodes of ways that a base contains.
+/// The extent to which a base contains the nodes of its ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BaseNodes {
     /// The base contains all nodes of its ways.
     All,
-    /// The base contains only nodes with tags, members of relations, and nodes that changed lately.
+    /// The base contains only nodes with tags, members of relations, and nodes that changed recently.
     Needed,
-    /// The base may lack nodes of its ways, but contains others that only ways need.
+    /// The base may lack nodes of its ways, but contains other nodes that only ways need.
     Some,
 }
 
 impl BaseNodes {
-    /// Determines from the header which nodes the base contains. Headers written by other programs do not declare this.
-    /// In this case, looks up a sample of the nodes of ways. The result is `Needed` if the base has fewer than half of
-    /// these nodes, every way stores locations, and every node of the base has tags or is a member of a relation.
+    /// Determines which nodes the base contains. If the header does not declare this, looks up a sample of the nodes of
+    /// ways; headers written by other programs never declare it. The result is `Needed` if the base has fewer than half
+    /// of these nodes, every way stores locations, and every node of the base has tags or is a member of a relation.
     /// Otherwise, the result is `Some`. The header of the output declares the result, so that later runs do not have to
     /// decide again.
     fn of(source: PlannedFile<'_>) -> Result<Self> {
@@ -123,7 +123,7 @@ fn check_has_locations(source: PlannedFile<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether a way stores none of the locations of its nodes. Reads all ways.
+/// Whether any way stores none of the locations of its nodes. Reads all ways.
 fn has_bare_ways(source: PlannedFile<'_>) -> Result<bool> {
     let mut has_any = false;
     source.scan("scan ways").run(

@@ -18,15 +18,15 @@ pub(super) struct BlobChanges<'c> {
     pub inserted: Vec<Object<'c>>,
     /// The ways that the script drops, as ascending indices among the ways of the block.
     pub dropped_ways: Vec<usize>,
-    /// The other ways of the block whose nodes have moved.
+    /// The ways of the block that the script does not drop and whose nodes have moved.
     pub moved: MovedWays,
     pub counts: ChangeCounts,
 }
 
 impl<'c> BlobChanges<'c> {
-    /// Merges the changes in a range of `set` with the objects of a block. `locations` are the locations of nodes if
-    /// the coordinates in ways are kept up to date. The caller has to find the moved ways. Fails if the objects are out
-    /// of order or an object occurs twice.
+    /// Merges the changes in a range of `set` with the objects of a block. `locations` is `None` unless the coordinates
+    /// in ways are kept up to date. The caller has to find the moved ways. Fails if the objects are out of order or an
+    /// object occurs twice.
     pub(super) fn of_block(
         entry: &BlobEntry,
         block: &Block<'_>,

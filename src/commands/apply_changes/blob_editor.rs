@@ -58,8 +58,8 @@ impl<'a> BlobEditor<'a> {
 
     /// Executes a step. Returns the outcomes of its blobs, in file order, and the effects of its changes.
     ///
-    /// A decoded blob is copied if nothing changes. If all its objects are deleted, there is no new blob. The new blobs
-    /// of joined blobs take the place of the first one.
+    /// Decoded blobs are copied if none of their objects change. A blob whose objects are all deleted is left out. If
+    /// the step joins several blobs, the new blobs take the place of the first of them.
     pub(super) fn apply(
         &mut self,
         reader: &mut BlobDecoder,
@@ -133,7 +133,8 @@ impl<'a> BlobEditor<'a> {
         self.locations.is_none() && entry.may_have_locations()
     }
 
-    /// Shows a block to the observer, finds its ways that move, and counts those that lose their locations.
+    /// Shows a block to the observer, finds the ways of the block whose nodes move, and counts the ways that lose their
+    /// locations.
     fn find_moved_ways(
         &self,
         entry: &BlobEntry,
@@ -170,8 +171,8 @@ impl<'a> BlobEditor<'a> {
         Ok(())
     }
 
-    /// Encodes the edited block. Copies the unchanged parts from the block, and from its segments `old`. Returns
-    /// `false` if the block has to be rebuilt.
+    /// Encodes the edited block. Copies the unchanged parts of the block, and those compressed segments of `old`, the
+    /// blob before the edit, that stay the same. Returns `false` if the block has to be rebuilt.
     fn splice(
         &mut self,
         entry: &BlobEntry,

@@ -15,9 +15,9 @@ pub(super) enum MergedObject<'c> {
     Absent(&'c Change),
 }
 
-/// Calls `visit` with the objects of a block and with changes, side by side in canonical order. Unless `visits_rest` is
-/// set, the objects after the last change are left out. Fails if the objects are out of order or an object occurs
-/// twice.
+/// Merges the objects of a block with changes. Calls `visit` in canonical order with each object, and with each change
+/// that has no object in the block. Unless `visits_rest` is set, the objects after the last change are left out. Fails
+/// if the objects are out of order or an object occurs twice.
 #[inline]
 pub(super) fn merge_changes<'c>(
     block: &Block<'_>,

@@ -31,7 +31,7 @@ pub(super) struct LocationUpdates {
     /// The locations, in the base, of nodes that have no change of their own. Changed ways refer to these nodes, or the
     /// nodes become members of relations.
     known: FxHashMap<i64, Option<Location>>,
-    /// The locations that ways store for nodes of changed ways which are neither in the base nor in the changes.
+    /// The locations that ways store for those nodes of changed ways that have no change, and no location in the base.
     stored: StoredLocations,
     /// The offsets of the blobs that contain a way whose nodes move. If the offsets are not known (`None`), every blob
     /// with ways has to be decoded.
@@ -40,8 +40,8 @@ pub(super) struct LocationUpdates {
     pub omitted: Option<OmittedNodes>,
 }
 
-/// Warns if the changes are older than the base. If the base lacks untagged nodes, their versions are not known. A
-/// change that is older than the base is then not recognized, and may move ways back.
+/// Warns if the changes are older than the base, which lacks untagged nodes. The versions of these nodes are not known.
+/// An outdated change of such a node is therefore not recognized, and may move ways back.
 fn warn_of_old_changes(file: &PbfFile, changes: &ChangeSet, ctx: &Context) {
     let (base, new) = (&file.header, changes.replication());
     let is_older =
@@ -186,7 +186,7 @@ impl LocationUpdates {
         Ok(leaving.without(&found.needed).ids().collect())
     }
 
-    /// Adds the locations that changed ways give for `missing` nodes.
+    /// Adds the locations that changed ways themselves store for the nodes in `missing`.
     fn add_given(&mut self, changes: &ChangeSet, missing: &IdSet) {
         for way in changes.changes() {
             let age = WayAge {

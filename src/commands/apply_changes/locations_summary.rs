@@ -39,7 +39,7 @@ impl LocationsSummary {
         self.members_missing += other.members_missing;
     }
 
-    /// Adds the references without a location of an object that is inserted.
+    /// Counts the references of an inserted object that have no location.
     pub(super) fn add_inserted(&mut self, object: &Object<'_>) {
         if let ObjectBody::Way { locations, .. } = &object.body {
             let missing = locations.iter().filter(|location| location.is_none());

@@ -123,7 +123,8 @@ pub(super) fn outdated_in_mixed_blobs(
     Ok(all)
 }
 
-/// Calls `visit` with each change of an object of a block, and with whether the change replaces the object.
+/// Calls `visit` with each change whose object is in the block, and with a flag that is true if the change replaces the
+/// object.
 fn for_each_changed(
     entry: &BlobEntry,
     block: &Block<'_>,

@@ -10,7 +10,7 @@ use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block};
 
 /// The nodes to leave out. These nodes have no tags, are members of no relation, and are not recent, and all ways that
-/// refer to them have their locations. A node that was too old already at the time of the base is left out only if the
+/// refer to them store their locations. A node that was too old already at the time of the base is left out only if the
 /// changes replace an object that needed it.
 #[derive(Debug)]
 pub(super) struct OmittedNodes {
@@ -43,14 +43,15 @@ impl OmittedNodes {
         is_kept
     }
 
-    /// Returns the nodes of the base that have to go, if a blob may contain some of them.
+    /// Returns the nodes in `leaving` if a blob may contain some of them; `None` otherwise.
     pub(super) fn leaving_in(&self, entry: &BlobEntry) -> Option<&IdSet> {
         let may_have = self.leaving.may_meet_blob(entry, ObjectKind::Node);
         may_have.then_some(&self.leaving)
     }
 }
 
-/// The rule for those untagged nodes of a base that are members of no relation after the changes.
+/// The rule that says which nodes of a base are removed. It concerns only untagged nodes that are members of no
+/// relation after the changes.
 pub(super) struct LeavingRule<'r> {
     /// The nodes that are members of relations after the changes.
     pub members: &'r IdSet,
@@ -81,7 +82,7 @@ impl LeavingRule<'_> {
             || self.no_longer_needed.contains(id) && !self.recent.is_recent(timestamp)
     }
 
-    /// Returns the nodes of a block that have to go, each with whether it has a location.
+    /// Returns the nodes of a block that have to go. The second value of each pair is whether the node has a location.
     fn released_nodes(&self, block: &Block<'_>) -> FormatResult<Vec<(i64, bool)>> {
         let mut candidates = Vec::new();
         block.for_each_node(|id, location, has_tags| {
@@ -113,7 +114,7 @@ impl LeavingRule<'_> {
 #[derive(Debug, Default)]
 pub(super) struct LeavingNodes {
     pub all: IdSet,
-    /// The nodes among them that have a location.
+    /// The nodes in `all` that have a location.
     pub located: IdSet,
 }
 

@@ -1,10 +1,10 @@
 //! The rule for how long changed nodes stay in a file without the nodes that only ways need.
 //!
-//! A node can come with one change file, and its way with a later one. Whether the node of a change stays depends on
-//! the node and on the header of the output alone. A node of the base goes when it has become too old since the time in
-//! the header of the base. A node becomes too old in a single run, however the changes are divided into runs, so the
-//! result does not depend on this division. A node that was too old before is in the base for another reason, such as a
-//! relation that an extract does not have, and stays.
+//! A node can come with one change file, and its way with a later one. Whether the node of a change stays depends only
+//! on the node and on the header of the output. A node of the base is removed when it has become too old since the time
+//! in the header of the base. Each node becomes too old in exactly one run, so the result does not depend on how the
+//! changes are divided into runs. A node that was too old before is in the base for another reason, such as a relation
+//! that an extract does not have, and stays.
 
 use crate::pbf::BlobEntry;
 
@@ -29,7 +29,7 @@ enum Stay {
     Never,
     /// All nodes stay, because their age is not known.
     Always,
-    /// Nodes with this timestamp or a later one stay, and nodes without a timestamp. In seconds since 1970.
+    /// Nodes with this timestamp, in seconds since 1970, or a later one stay. Nodes without a timestamp stay, too.
     Since(i64),
 }
 
@@ -156,7 +156,7 @@ mod tests {
         // A header that goes back, or that gets its first timestamp.
         assert!(!RecentNodes::new(30, Some(NOON), Some(99 * DAY), true).examines_base());
         assert!(!RecentNodes::new(30, None, Some(NOON), true).examines_base());
-        // With fewer days, nodes go that the default has kept.
+        // With fewer days than the default, nodes that the default has kept are removed, too.
         for (days, first, last) in [(0, 70, 200), (7, 70, 95), (60, 40, 42)] {
             let rule = RecentNodes::new(days, Some(NOON), Some(103 * DAY), true);
             assert!(goes(rule, first) && goes(rule, last), "{days}");

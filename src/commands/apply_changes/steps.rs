@@ -138,10 +138,10 @@ pub(super) fn plan_steps(
 
 /// The steps of an output, to which blobs and changes are added in order.
 ///
-/// Small blobs are joined with neighbours that have room, if at least one of them has to be re-encoded anyway.
-/// Otherwise, each update would add to the small blobs of the file. A blob is small if it has less than a quarter of
-/// the objects of a full blob, and less than a quarter of [`TARGET_PAYLOAD`]. The other blobs with changes are edited
-/// one by one, and the other blobs without changes are copied.
+/// Small blobs are joined with neighbours that have room, if at least one of them has to be re-encoded anyway. Without
+/// joining, each update would add to the small blobs of the file. A blob is small if it has less than a quarter of the
+/// objects of a full blob, and less than a quarter of [`TARGET_PAYLOAD`]. The other blobs with changes are edited one
+/// by one, and the other blobs without changes are copied.
 #[derive(Default)]
 struct StepList {
     steps: Vec<ApplyStep>,
@@ -157,9 +157,9 @@ struct StepList {
 }
 
 impl StepList {
-    /// Creates a list without steps. A blob is full if it has as many objects as the largest one of its kind, but at
-    /// least a quarter of [`TARGET_ELEMENTS`] and at most this number. A file that was written with small blobs keeps
-    /// its blob size. The lower limit is for files in which all blobs have become small.
+    /// Creates a list without steps. A blob is full if it has as many objects as the largest blob of its kind, so a
+    /// file that was written with small blobs keeps its blob size. The number of objects of a full blob is at most
+    /// [`TARGET_ELEMENTS`], and at least a quarter of it, for files in which all blobs have become small.
     fn of(plan: &BlobPlan) -> Self {
         let mut full = [TARGET_ELEMENTS as u32 / 4; 3];
         for entry in &plan.entries {

@@ -27,8 +27,8 @@ impl Action<'_> {
     }
 }
 
-/// Sends a part of the encoded actions. The number is the size of the part in memory, in bytes. Waits while many parts
-/// that were sent are not merged yet.
+/// A function that sends a part of the encoded actions. The second argument is the size of the part in memory, in
+/// bytes. The function waits while many of the sent parts have not been merged yet.
 pub(super) type SendPart<'s, P> = dyn Fn(P, usize) -> Result<()> + 's;
 
 /// Encodes the actions that a worker finds.
@@ -49,13 +49,13 @@ pub(super) trait Encoder {
         // Most outputs have nothing to say about such objects.
     }
 
-    /// Returns the approximate size in bytes of what was encoded since the last call of [`take`](Self::take).
+    /// Returns the approximate encoded size in bytes of the actions since the last call of [`take`](Self::take).
     fn len(&self) -> usize;
 
-    /// Removes and returns what was encoded since the last call.
+    /// Removes and returns the encoded form of the actions since the last call.
     fn take(&mut self) -> Result<Self::Part>;
 
-    /// Returns the counts of objects that were left out since the last call.
+    /// Removes and returns the counts of tags and objects that were left out since the last call.
     fn take_left_out(&mut self) -> LeftOut {
         // XML has all tags, and tiles have none.
         LeftOut::default()

@@ -17,11 +17,11 @@ use crate::runtime::{Pass, WorkItem};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Objects of the base, and changes between them, in order.
+/// Consecutive objects of the base and consecutive changes, which one worker examines.
 struct Item<'k> {
     /// The objects; `None` for changes before, between or after the parts of objects.
     objects: Option<&'k KeptPart>,
-    /// The indices of the changes from the first to the last object.
+    /// The indices of the changes. If there are objects, these are the changes from the first to the last object.
     changes: Range<usize>,
 }
 
@@ -30,17 +30,19 @@ impl WorkItem for Item<'_> {
         self.objects.map_or(0, |part| part.len as u64) + self.changes.len() as u64
     }
 
-    /// A long object takes up to a hundred times its input bytes, so only a few items are worked on at the same time.
+    /// Returns at least [`kept::PART`], so that only a few items are worked on at the same time. A long object takes up
+    /// to a hundred times its input bytes.
     fn held_bytes(&self) -> u64 {
         self.objects.map_or(0, |part| part.len).max(kept::PART) as u64
     }
 }
 
-/// The size in bytes at which the encoded actions of an item are sent. The geometry of members makes relations far
-/// longer than their rows, and any number of relations may have the same members.
+/// The size in bytes at which the encoded actions of an item are sent. An item is sent in parts, because a relation
+/// with the geometry of its members is far longer than in the base, and any number of relations may have the same
+/// members.
 const PART: usize = 1 << 20;
 
-/// The source of the actions: the base, the findings, and the rules that select them.
+/// The source of the actions: the base, the findings, and the rules that select actions.
 #[derive(Clone, Copy)]
 pub(super) struct ActionSource<'a> {
     pub base: &'a Base<'a>,
@@ -213,7 +215,7 @@ impl<E: Encoder> Finder<'_, '_, E> {
     fn find_actions_of_object(&mut self, base: Option<&Object<'_>>, range: Range<usize>) {
         let history = &self.findings.history;
         self.count_ineffective(base.is_some(), range.clone());
-        // The base may have a node only in its ways. The deletion of such a node has an effect on the ways, and is no
+        // The base may lack nodes of its ways. The deletion of such a node has an effect on the ways, but is not an
         // action of its own.
         let is_absent = |(_, change): &(u32, &Change)| base.is_none() && change.is_deletion();
         let versions = history.effective_changes(range).skip_while(is_absent);
@@ -345,7 +347,7 @@ impl<E: Encoder> Finder<'_, '_, E> {
         self.sent = self.encode(action);
     }
 
-    /// Encodes an action, and sends what is encoded if it is long enough.
+    /// Encodes an action. Sends the encoded actions if their size has reached [`PART`].
     fn encode(&mut self, action: &Action<'_>) -> Result<()> {
         self.encoder.put(action, self.findings, self.send)?;
         let len = self.encoder.len();

@@ -1,4 +1,4 @@
-//! The ids of changed objects, and visits to the nodes that have them.
+//! Collects the ids of changed objects, and visits the nodes of a block that have given ids.
 
 use crate::error::FormatResult;
 use crate::formats::ChangeSet;

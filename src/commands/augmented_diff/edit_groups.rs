@@ -21,7 +21,7 @@ pub enum EditGroupForm {
     GeoJson,
     /// A sequence of GeoJSON features (RFC 8142), whose geometries are boxes.
     GeoJsonSeq,
-    /// A table.
+    /// A Parquet table.
     #[cfg(feature = "parquet")]
     Parquet,
 }

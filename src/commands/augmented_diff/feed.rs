@@ -1,5 +1,5 @@
-//! Augmented diffs as features: GeoJSON, GeoJSON text sequences, CSV, and Parquet. With them, another program can keep
-//! a table of features current.
+//! Augmented diffs as features: GeoJSON, GeoJSON text sequences, CSV, and Parquet. From them, another program can keep
+//! a table of features up to date.
 
 use super::Summary;
 use super::action::{Action, Encoder, LeftOut, SendPart};
@@ -60,7 +60,8 @@ pub(super) fn encode_rows<T: Send, F: FnMut(Vec<ActionRow>) -> T + Send>(
     for_each(source, &filter, new_rows, take)
 }
 
-/// The argument `new_encode` of [`encode_rows`] with which `take` gets the rows themselves.
+/// Returns a function that leaves rows as they are. If [`encode_rows`] gets `unencoded_rows` as its argument
+/// `new_encode`, `take` gets the rows themselves.
 fn unencoded_rows() -> fn(Vec<ActionRow>) -> Vec<ActionRow> {
     identity
 }
@@ -103,7 +104,8 @@ impl<T: Send, F: FnMut(Vec<ActionRow>) -> T> Encoder for Rows<F> {
 }
 
 impl<F> Rows<F> {
-    /// Returns the row of an action. The row of a deletion has metadata if the changes have the metadata of deletions.
+    /// Returns the row of an action. The row of a deletion has metadata only if the changes record the metadata of
+    /// deletions.
     fn row_of(
         &mut self,
         action: &Action<'_>,
@@ -121,7 +123,7 @@ impl<F> Rows<F> {
         let old_object = action.old.as_ref().map(|old| old.object);
         // An export leaves out the tag `type` of a relation that is an area. Here, the tags of the last state decide
         // whether the old and the new tags are written without it, even if the area cannot be assembled. Otherwise, a
-        // relation whose area breaks would look like one that gets a tag.
+        // relation whose area breaks would seem to get the tag.
         let is_area = new_object.or(old_object).is_some_and(is_relation_area);
         let without_type = is_area && !self.has_all_tags;
         let mut tags = |object: Option<&Object<'_>>| {
@@ -264,12 +266,12 @@ pub struct ActionList {
     pub total: u64,
 }
 
-/// Returns the actions, as many as fit on a page. If not all fit, objects with tags come before those without, and
-/// large geometries are left out.
+/// Returns as many actions as fit on a page. Objects with tags come before objects without tags. Large geometries are
+/// left out.
 pub(super) fn list(source: ActionSource<'_>) -> Result<ActionList> {
-    /// The maximum number of points of all geometries in the list. One object may have a tenth of them.
+    /// The maximum number of points of all geometries in the list. A single action may have at most a tenth of them.
     const LISTED_POINTS: usize = 400_000;
-    /// The maximum number of bytes of all features in the list. One feature may have a tenth of them.
+    /// The maximum number of bytes of all features in the list. A single feature may have at most a tenth of them.
     const LISTED_BYTES: usize = 40 << 20;
     let mut found = ActionList::default();
     let mut untagged = Vec::new();

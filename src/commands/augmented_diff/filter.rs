@@ -11,7 +11,7 @@ use crate::geometry::{Point, Region, cut_line_at_antimeridian, is_across};
 use crate::osm::{KindSet, ObjectFilter, ObjectKind, UniqueTags};
 use crate::pbf::Object;
 
-/// The actions that the options select.
+/// The rules that select the actions to write.
 pub(super) struct Filter {
     direct_only: bool,
     kinds: Option<KindSet>,
@@ -137,7 +137,7 @@ fn unique_tags<'o>(object: &'o Object<'_>) -> Vec<(&'o str, &'o str)> {
     UniqueTags::new(object.tags.iter().copied()).collect()
 }
 
-/// Tells which of some points the outlines of an area enclose. A ray from an enclosed point to the north crosses an odd
+/// A test whether the outlines of an area enclose points. A ray from an enclosed point to the north crosses an odd
 /// number of segments of the outlines.
 struct Outlines<'p> {
     points: &'p [Point],

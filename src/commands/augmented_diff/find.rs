@@ -1,4 +1,4 @@
-//! Finds the objects that changes concern, and reads what their geometry needs.
+//! Finds the objects that changes concern, and reads the nodes and ways that the geometries of these objects need.
 
 use super::Base;
 use super::blobs::ids_of;
@@ -165,7 +165,7 @@ impl<'s, 'c> Search<'s, 'c> {
         }
     }
 
-    /// Reads the rest of the ways, the relations, and the nodes and member ways that geometries need.
+    /// Reads the remaining ways, the relations, and the nodes and member ways that geometries need.
     pub(super) fn finish(self) -> Result<Findings<'c>> {
         find_ways(&self.base, &self.finder(), &mut lock(&self.ways))?;
         let ways = unlocked(self.ways);
@@ -246,7 +246,7 @@ struct Needs<'s, 'c> {
     history: History<'c>,
     kept: KeptObjects,
     nodes: NeededNodes,
-    /// The locations that ways of the base store for changed nodes that it does not have as objects.
+    /// The locations that ways of the base store for changed nodes that the base does not have as objects.
     places: FxHashMap<i64, Location>,
     /// The ways whose nodes are needed, because they are members of relations.
     ways: IdSet,
@@ -256,7 +256,8 @@ struct Needs<'s, 'c> {
 }
 
 impl Needs<'_, '_> {
-    /// Reads all relations, from `read` or else from the base. Returns the relations that are nested in routes.
+    /// Reads all relations. Blobs that are not in the cache `read` are read from the base. Returns the relations that
+    /// are nested in routes.
     fn read_relations(&mut self, read: &PayloadCache, reshaped: &Reshaped) -> Result<Routes> {
         let (mut status, mut nested) = (Vec::new(), Vec::new());
         let changed = ChangedMembers::new(&self.history, reshaped, self.geometry.max_members);
@@ -309,7 +310,7 @@ impl Needs<'_, '_> {
         }
     }
 
-    /// Returns the member ways, from `kept` or else from the base.
+    /// Returns the member ways. Selects them from `kept`, or reads them from the base if `kept` is `None`.
     fn member_ways(&mut self, kept: Option<Vec<StoredWays>>) -> Result<MemberWays> {
         let (base, wanted) = (self.base, &self.ways);
         let mut ways = MemberWays::new(base.max_memory, self.scratch);
@@ -353,7 +354,7 @@ const NODE_MEMORY_PER_BYTE: u64 = 64;
 const NODE_MEMORY_OF_CHANGES: u64 = 4;
 
 /// Fails if the states of `count` nodes take more than a quarter of the allowed memory, and also more than is in
-/// proportion to the files. A few bytes of a file can refer to a million nodes that the file does not have.
+/// proportion to the size of the files. A few bytes of a file can refer to a million nodes that the file does not have.
 fn check_node_count(base: &Base<'_>, changes: &ChangeSet, count: u64) -> Result<()> {
     let of_base = NODE_MEMORY_PER_BYTE.saturating_mul(base.source.file.input.given_len());
     let in_proportion = of_base + NODE_MEMORY_OF_CHANGES * changes.memory() as u64;
@@ -367,7 +368,7 @@ fn check_node_count(base: &Base<'_>, changes: &ChangeSet, count: u64) -> Result<
     Err(Error::file(base.source.file.input.path(), cause).advise(Advice::AllowMemory(allowed)))
 }
 
-/// Creates a cache for the blobs of relations, which are read again.
+/// Creates a cache for the blobs of relations, which are needed more than once.
 fn relation_cache(base: &Base<'_>) -> PayloadCache {
     PayloadCache::new(RELATION_MEMORY.min(base.max_memory as u64 / 4))
 }

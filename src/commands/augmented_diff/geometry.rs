@@ -234,7 +234,7 @@ pub(super) fn base_location(
     }
 }
 
-/// Ways of one blob as it stores them, without tags and metadata.
+/// The encoded references and locations of ways of one blob, without tags and metadata.
 #[derive(Debug, Default)]
 pub(super) struct StoredWays {
     /// The number of the blob, and its offset in the base.
@@ -256,7 +256,7 @@ impl StoredWays {
         }
     }
 
-    /// The size in memory in bytes.
+    /// Returns the size in memory, in bytes.
     pub(super) fn memory(&self) -> usize {
         self.bytes.capacity() + self.ways.capacity() * size_of::<(i64, u32)>()
     }

@@ -20,8 +20,8 @@ pub(super) type ActionKey = (u8, u64);
 pub(super) enum Groups<'g> {
     /// Changesets, each with a file `CHANGESET.adiff`. Existing files are continued.
     Changesets,
-    /// Change files, each with a file of the given name, and `.adiff`. Existing files are replaced. A file without
-    /// actions is written, too.
+    /// Change files. Each gets a file with the given name and the ending `.adiff`. Existing files are replaced. A file
+    /// without actions is written, too.
     Files(&'g [String]),
 }
 
@@ -127,7 +127,7 @@ impl<'f> GroupFiles<'f> {
         self.end(file)
     }
 
-    /// Ends a file, and counts it if the group needs it.
+    /// Ends a file, and counts it if the group needed a file.
     fn end(&mut self, file: GroupFile) -> Result<()> {
         if let Some(bytes) = file.end()? {
             self.count += 1;
@@ -143,12 +143,12 @@ struct GroupFile {
     /// The actions in the file of an earlier run that still have to be copied to the new file; `None` if there is no
     /// earlier file.
     earlier: Option<EarlierActions>,
-    /// The file; `None` while the group has no effect, so that it needs no file.
+    /// The output; `None` until the group has an effect, because a group without an effect needs no file.
     output: Option<TextOutput>,
     /// The XML comments that were added before the file was opened. They tell of objects that the group creates and
     /// deletes again.
     comments: String,
-    /// The action of an earlier run on the current object, and the pieces of the new one.
+    /// The action of an earlier run on the current object, and the text so far of the new action.
     joined: Option<(XmlAction, String)>,
 }
 
@@ -213,7 +213,7 @@ impl GroupFile {
         output.write(before.followed_by(action).text())
     }
 
-    /// Ends the file. Returns its size in bytes; `None` if it was not needed.
+    /// Ends the file. Returns its size in bytes; `None` if no file was needed.
     fn end(mut self) -> Result<Option<u64>> {
         self.end_action()?;
         let Some(mut output) = self.output else {

@@ -55,7 +55,7 @@ impl Encoder for GroupRows<'_> {
             piece += 1;
         });
         rows.push_text(group, key, piece, &mut self.xml);
-        // The sorter keeps an error until it is asked. It is asked here, so that a long text fails at once.
+        // The sorter reports an error only when it is asked. This check makes a long text fail at once.
         self.rows.sorter.check_for_error()
     }
 
@@ -83,7 +83,7 @@ impl PieceRows<'_> {
         self.sorter.add_and_clear(&mut self.rows);
     }
 
-    /// Adds a row with the text that was written.
+    /// Adds a row with the text in `xml`, and removes the text from `xml`.
     fn push_text(&mut self, group: i64, key: TypeThenId, piece: u32, xml: &mut AugmentedXml) {
         let (text, replaced) = xml.take();
         self.replaced += replaced;

@@ -202,7 +202,7 @@ impl<'c> History<'c> {
     }
 
     /// Whether an object may be in the base. `first` is the index of its first change. A node that is not in the base
-    /// as an object may be in its ways.
+    /// as an object may still be in ways of the base.
     fn may_be_in_base(&self, first: usize) -> bool {
         let change = self.change(first);
         let may_be_in_ways = self.may_lack_nodes

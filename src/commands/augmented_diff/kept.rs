@@ -9,7 +9,7 @@ use crate::pbf::Object;
 use crate::pbf::wire::Varints;
 use std::path::Path;
 
-/// The size in bytes of the rows that are held in memory. Further rows go to a temporary file.
+/// The maximum size in bytes of the rows that are held in memory. Further rows go to a temporary file.
 const MEMORY: usize = 32 << 20;
 /// The size in bytes up to which rows of several blobs make up one part.
 pub(super) const PART: usize = 64 << 10;

@@ -15,17 +15,18 @@ use crate::osm::{ObjectKind, id_from_rank};
 use crate::pbf::{Object, ObjectBody};
 use std::borrow::Cow;
 
-/// Relations of a blob of the base that changes concern.
+/// The relations in one blob of the base that changes concern, and the nested relations that geometries need.
 #[derive(Default)]
 pub(super) struct FoundRelations {
     /// The status of changes of relations, by the indices of the changes.
     pub status: Vec<(usize, Status)>,
     pub kept: KeptRows,
-    /// The ids of the ways that are members of the relations.
+    /// The ids of the ways that are members of the relations that changes concern.
     pub ways: DistinctList<i64>,
-    /// The ids of the nodes that are members of the relations.
+    /// The ids of the nodes that are members of the relations that changes concern.
     pub nodes: DistinctList<i64>,
-    /// The needed relations that are nested in routes, each with the members that are part of its lines.
+    /// The needed relations that are nested in routes, each with the members that are part of the lines of these
+    /// routes.
     pub nested: Vec<(i64, Vec<RouteMember>)>,
 }
 
@@ -96,8 +97,8 @@ impl FoundRelations {
     }
 }
 
-/// Reads all relations of the base, from `read` or else from the file. Calls `take` for each blob, with the relations
-/// that changes concern and the relations of `routes`.
+/// Reads all relations of the base. Blobs that are not in the cache `read` are read from the file. Calls `take` for
+/// each blob, with the relations that changes concern and the relations of `routes`.
 pub(super) fn find_relations(
     base: &Base<'_>,
     read: &PayloadCache,

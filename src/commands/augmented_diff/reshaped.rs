@@ -1,8 +1,8 @@
-//! The ways that get another shape although they have no change of their own.
+//! The ways that get another shape without a change of their own, because their nodes move.
 
 use crate::index::IdSet;
 
-/// The ways that get another shape without a change of their own, and the steps in which they do.
+/// The ways that get another shape in steps in which they have no change of their own, and these steps.
 #[derive(Default)]
 pub(super) struct Reshaped {
     ids: IdSet,

@@ -13,15 +13,15 @@ use crate::pbf::{Object, ObjectBody};
 /// The routes that contain other relations.
 #[derive(Default)]
 pub(super) struct RouteGraph {
-    /// Pairs of a relation and another relation that is a part of its line, in the base or in a change. In order.
+    /// Sorted pairs of a relation and a member relation that is a part of its line, in the base or in a change.
     members: Vec<(i64, i64)>,
-    /// For each pair of the base, the member and the relation that contains it. In order.
+    /// The pairs of `members` that are in the base, with the member relation first. Sorted.
     parents: Vec<(i64, i64)>,
     /// The relations of the base that become lines and contain other relations.
     lines: IdSet,
     /// The relations of `lines` that have too many members to be read.
     large: IdSet,
-    /// The relations with changes or changed members that become lines and contain other relations.
+    /// The relations that become lines, contain other relations, and have a change or a changed member.
     concerned: IdSet,
     /// The relations of the base that have a member way with a change or with another shape.
     touched: IdSet,
@@ -67,8 +67,8 @@ impl FoundRoutes {
 }
 
 impl RouteGraph {
-    /// Reads all relations of the base, from `read` or else from the file. Adds the payloads of their blobs to `kept`,
-    /// as long as there is room.
+    /// Reads all relations of the base. Blobs that are not in the cache `read` are read from the file. Adds the
+    /// payloads of their blobs to `kept`, as long as there is room.
     pub(super) fn of(
         base: &Base<'_>,
         (read, kept): (&PayloadCache, &PayloadCache),
@@ -143,8 +143,8 @@ impl RouteGraph {
         }
     }
 
-    /// Returns the relations of the base that become lines, and in which a relation of `changed`, or one with a changed
-    /// member way, is nested.
+    /// Returns the relations of the base that become lines, and in which a relation of `changed` or a relation with a
+    /// changed member way is nested.
     pub(super) fn affected_relations(&self, changed: &IdSet) -> IdSet {
         let found = reachable(&self.parents, changed.ids().chain(self.touched.ids()));
         found.ids().filter(|id| self.lines.contains(*id)).collect()

@@ -89,7 +89,7 @@ impl Routes {
     }
 }
 
-/// Whether a relation becomes lines.
+/// Whether a relation has one of the types of which an export makes lines.
 pub(super) fn is_line(relation: &Object<'_>) -> bool {
     let type_of = relation.tags.iter().find(|(key, _)| *key == "type");
     type_of.is_some_and(|(_, value)| LINE_RELATIONS.contains(value))

@@ -32,7 +32,8 @@ impl<'a> State<'a> {
         let Findings { nodes, history, .. } = findings;
         let place = |id: i64, given: Option<Location>| {
             let found = nodes.at(id, given.filter(|_| is_base), history, moment);
-            // A change file may give locations in ways. They count only for nodes that are not known otherwise.
+            // A change file may store locations in ways. They are used only for nodes whose location is not known
+            // otherwise.
             let location = location_of_reference(found.location, given.filter(|_| !is_base));
             PlacedNode { location, ..found }
         };
@@ -115,8 +116,8 @@ impl Findings<'_> {
         lock(&self.failed).take().map_or(Ok(()), Err)
     }
 
-    /// Calls `take` with the nodes of a member way at a moment, each with its location. Returns whether the way is
-    /// there. [`check`](Self::check) reports errors.
+    /// Calls `take` with the nodes of a member way at a moment, each with its location. Returns whether the way exists
+    /// at that moment. Errors are kept until [`check`](Self::check) is called.
     pub(super) fn for_each_node_of(
         &self,
         way: i64,
@@ -149,10 +150,10 @@ impl Findings<'_> {
 }
 
 impl State<'_> {
-    /// Calls `take` with the location of a node, with the line of a way, or with those of the members of a relation.
-    /// Nodes whose location is not known divide a line. With `follows_routes`, the lines of routes that are nested in a
-    /// route are also visited; a way of the route itself may then be visited twice. A relation is not visited if its
-    /// members have too many nodes.
+    /// Calls `take` with the location of a node, with the line of a way, or with the locations and lines of the members
+    /// of a relation. Nodes whose location is not known divide a line. With `follows_routes`, the lines of routes that
+    /// are nested in a route are also visited; a way of the route itself may then be visited twice. A relation is not
+    /// visited if its members have too many nodes.
     pub(super) fn for_each_line(
         &self,
         findings: &Findings<'_>,

@@ -25,7 +25,7 @@ options! {
     /// All differences count.
     new(old: impl Into<PathBuf>, new: impl Into<PathBuf>);
     setters {
-        /// Whether objects count that differ only in metadata or in the order of their tags.
+        /// Whether objects that differ only in metadata or in the order of their tags count as different.
         metadata: bool = true,
         /// The rules that select the actions.
         selection: Selection,
@@ -37,7 +37,7 @@ options! {
 }
 
 /// Writes the augmented diff of two files. The new state of a deleted object has neither tags nor nodes nor members,
-/// and features of deleted objects have no metadata, because the files do not give them.
+/// and features of deleted objects have no metadata, because the files do not contain them.
 ///
 /// # Errors
 ///
@@ -94,7 +94,7 @@ pub fn groups_between(
     })
 }
 
-/// Calls `take` with the actions between two files, and with the numbers of differences. Fails as
+/// Calls `take` with the actions between two files, and with the numbers of differences. Fails in the same cases as
 /// [`with_differences`].
 fn with_actions<T>(
     pair: &FilePair,

@@ -17,7 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Ways of a blob of the base that changes concern, and those that are members of relations.
+/// The ways of a blob of the base: those that changes concern, and those that are members of relations.
 #[derive(Default)]
 pub(super) struct FoundWays {
     status: Vec<(usize, Status)>,
@@ -53,7 +53,7 @@ impl FoundWays {
         let replaced = self.status[first..]
             .iter()
             .find(|(_, status)| *status == Status::Replaces);
-        // The nodes of the way matter until a change replaces it.
+        // The nodes of the way matter until a change replaces the way.
         let end = replaced.map(|(index, _)| history.steps.step_of_change(*index));
         let mut is_concerned = end.is_some();
         for (at, id) in refs.iter().enumerate() {
@@ -300,8 +300,8 @@ pub(super) fn find_ways(
 /// The maximum size in bytes of the ways that are kept for relations while it is not known yet which relations are
 /// written.
 const MEMBER_MEMORY: usize = 128 << 20;
-/// The maximum size in bytes of the blobs of relations whose member ways are kept. The member ways of more relations
-/// are assumed not to fit into [`MEMBER_MEMORY`].
+/// The maximum total size in bytes of the blobs with relations for which member ways are kept. If the blobs are larger,
+/// the member ways are assumed not to fit into [`MEMBER_MEMORY`].
 const RELATION_BYTES: u64 = 64 << 20;
 
 /// The ways that are members of any relation. They are kept while all ways are read, because it is not known yet which
@@ -312,8 +312,8 @@ pub(super) struct EarlyMembers {
     pub kept: KeptMembers,
 }
 
-/// The ids of ways that are members of relations, and by mistake some others: with seven million members, a look-up
-/// also finds one in ten of the other ways.
+/// An approximate set of the ids of ways that are members of relations. With seven million members, a look-up also
+/// finds one in ten of the ways that are not members.
 type WayIds = Remainders<{ 1 << 20 }>;
 
 /// The ids of the ways that are kept.

@@ -11,7 +11,7 @@ use crate::formats::{AugmentedXml, EncodedText, TextCompression, TextEncoder, Te
 use crate::io::OutputTarget;
 use std::path::Path;
 
-/// The name of the generator in [`PROLOGUE`], by which an augmented diff of an earlier run is known.
+/// The name of the generator in [`PROLOGUE`], by which an augmented diff of an earlier run is recognized.
 pub(super) const GENERATOR: &str =
     "Overpass API (not used, but readers look for its name): pbfhogg";
 
@@ -60,7 +60,8 @@ impl Encoder for XmlEncoder<'_> {
     }
 }
 
-/// Removes the text and returns it compressed, if there is any, and the number of its characters that were replaced.
+/// Takes the text from `xml`. Returns its compressed form, if there is any text, and the number of characters that were
+/// replaced.
 fn take_encoded(
     xml: &mut AugmentedXml,
     compressor: &mut TextEncoder,

@@ -23,7 +23,7 @@ use crate::pbf::{Info, Relation, Way};
 
 /// The maximum number of segments in one part of a street.
 const PART_SEGMENTS: usize = 16;
-/// The maximum number of nodes of an interpolation way, which is that of a way in the OSM database
+/// The maximum number of nodes of an interpolation way. The OSM database has the same limit for all ways
 /// (<https://wiki.openstreetmap.org/wiki/API_v0.6>). The index has an entry for each node with a house number.
 const MAX_WAY_NODES: usize = 2000;
 

@@ -56,7 +56,7 @@ pub(super) const WAY_KEYS: &[&str] = &[
 
 pub(super) type CollectedTags<'a> = Vec<(&'a str, &'a str)>;
 
-/// The maximum number of characters of a key or a value, which is that of the OSM database
+/// The maximum number of characters of a key or a value. The OSM database has the same limit
 /// (<https://wiki.openstreetmap.org/wiki/API_v0.6>). Without a limit, a value of megabytes that thousands of objects
 /// share would be in memory and in the index for each of them.
 const MAX_CHARS: usize = 255;

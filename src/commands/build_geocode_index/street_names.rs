@@ -3,7 +3,7 @@
 use crate::geocode::{entries, text_tag};
 use crate::osm::is_language;
 
-/// The keys of names besides `name`, in the order in which one of them replaces a missing `name`.
+/// The keys of names besides `name`, in the order in which they are tried if `name` is missing.
 const OTHER_NAMES: [&str; 11] = [
     "name:left",
     "name:right",
@@ -19,7 +19,7 @@ const OTHER_NAMES: [&str; 11] = [
 ];
 /// The rank of a name in a language, such as `name:de`. It follows the ranks of [`OTHER_NAMES`].
 const IN_LANGUAGE: usize = OTHER_NAMES.len();
-/// The rank of the further names of a key, such as `alt_name:de` and `name_1`.
+/// The rank of variants of `name` and of [`OTHER_NAMES`], such as `alt_name:de` and `name_1`.
 const FURTHER: usize = IN_LANGUAGE + 1;
 
 /// Returns the rank of a key among the keys of names besides `name`; `None` if it is not the key of a name.
@@ -47,7 +47,7 @@ pub(super) fn is_street_name(key: &str) -> bool {
     key == "name" || rank(key).is_some()
 }
 
-/// Returns the `name` in the tags of a street, or else the other name whose key has the lowest rank.
+/// Returns the `name` in the tags of a street. If there is none, returns the other name whose key has the lowest rank.
 pub(super) fn street_name<'a>(tags: &[(&'a str, &'a str)]) -> Option<&'a str> {
     let other = || {
         let names = tags.iter().filter_map(|&(key, list)| {

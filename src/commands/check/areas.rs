@@ -32,7 +32,7 @@ pub struct AreaCheck {
 }
 
 impl AreaCheck {
-    /// The number of problems that make an area invalid.
+    /// Returns the number of problems that make an area invalid.
     pub fn errors(&self) -> u64 {
         self.errors.values().sum()
     }

@@ -64,11 +64,11 @@ impl BlobFindings {
 /// known is not missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StoredLocationUse {
-    /// They do not count: every reference to a node that is not in the file is missing.
+    /// Stored locations do not count: every reference to a node that is not in the file is missing.
     Ignored,
-    /// They are read in the blobs in which a node is missing.
+    /// Stored locations are read only in blobs with references to nodes that are not in the file.
     IfMissing,
-    /// They are read in all blobs that have them.
+    /// Stored locations are read in all blobs that may have some.
     Always,
 }
 
@@ -175,7 +175,7 @@ impl KindCheck {
         found
     }
 
-    /// The name of the phase.
+    /// Returns the name of the phase.
     pub(super) const fn name(&self) -> &'static str {
         match self.kind {
             ObjectKind::Node => "check nodes",
@@ -236,9 +236,9 @@ impl KindCheck {
         Ok(found)
     }
 
-    /// The fast path of [`check_keys`](Self::check_keys) for blocks that contain only this kind, with positive and
-    /// strictly ascending ids. Nearly all blocks are like this. Counts the objects and collects their ids. Returns
-    /// `None` for other blocks, and if versions have to be compared.
+    /// Does the same as [`check_keys`](Self::check_keys), but faster, for blocks that contain only this kind, with
+    /// positive and strictly ascending ids. Nearly all blocks are like this. Returns `None` for other blocks, and if
+    /// versions have to be compared.
     fn check_ascending(&self, block: &Block<'_>) -> FormatResult<Option<BlobFindings>> {
         if self.order.history {
             return Ok(None);

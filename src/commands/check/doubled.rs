@@ -46,7 +46,7 @@ pub struct DoubledCheck {
 }
 
 impl DoubledCheck {
-    /// The number of findings.
+    /// Returns the number of findings.
     pub fn total(&self) -> u64 {
         self.nodes + self.ways + self.keys
     }
@@ -60,7 +60,7 @@ pub struct DoubledObject {
     pub kind: ObjectKind,
     /// The id of the object.
     pub id: i64,
-    /// The id of the object of the same kind at the same location; `None` if the finding is a key.
+    /// The id of the object with the same kind, location and tags; `None` if the finding is a key.
     pub same_as: Option<i64>,
     /// The key that the object has again; `None` if the finding is an object.
     pub key: Option<String>,
@@ -179,7 +179,7 @@ struct Findings {
     result: DoubledCheck,
     /// The first objects, by kind and rank of the id.
     objects: BTreeMap<(ObjectKind, u64), DoubledObject>,
-    /// The first keys, by kind and rank of the id, and key.
+    /// The first repeated keys, by the kind of the object, the rank of its id, and the key.
     keys: BTreeMap<(ObjectKind, u64, String), DoubledObject>,
 }
 
@@ -221,7 +221,7 @@ impl Findings {
 
 /// A row for the sorter. Rows of the same content have the same key and hash, and are ordered by id.
 struct ContentRow {
-    /// A second hash, so that 127 bits of hashes are compared.
+    /// A second hash. Together with the sort key, 127 bits of hashes are compared.
     hash: u64,
     kind: ObjectKind,
     id: i64,

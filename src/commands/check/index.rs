@@ -47,7 +47,7 @@ pub struct Finding {
 }
 
 impl IndexCheck {
-    /// The number of problems, listed or not.
+    /// Returns the number of all problems, whether they are listed or not.
     pub const fn problems(&self) -> u64 {
         self.damaged + self.differences
     }

@@ -107,7 +107,7 @@ fn compare_block(
     Ok(found)
 }
 
-/// Counts the nodes without tags and without references to them.
+/// Counts the nodes that have no tags and to which no way or relation refers.
 pub(super) fn count_unused_nodes(source: PlannedFile<'_>) -> Result<u64> {
     source.ctx.expect_phases(2);
     let (mut untagged, mut used) = (IdSet::default(), IdSet::default());

@@ -13,9 +13,9 @@ use serde::Serialize;
 pub struct Summary {
     /// The number of nodes in the file; `None` if only indexes, areas or doubled objects were checked.
     pub nodes: Option<u64>,
-    /// The number of ways in the file; `None` if `nodes` is.
+    /// The number of ways in the file; `None` if `nodes` is `None`.
     pub ways: Option<u64>,
-    /// The number of relations in the file; `None` if `nodes` is.
+    /// The number of relations in the file; `None` if `nodes` is `None`.
     pub relations: Option<u64>,
     /// Whether the file has a spatial layout, with its objects ordered by their locations and not in canonical order.
     pub spatial_layout: bool,
@@ -48,7 +48,7 @@ pub struct Summary {
     /// The numbers of references to missing objects; `None` if references were not checked.
     pub missing: Option<Missing>,
     /// The form of the file with regard to the locations in ways: `plain`, `located, with all nodes`, `located, needed
-    /// nodes only` or `mixed`; `None` if `nodes` is.
+    /// nodes only` or `mixed`; `None` if `nodes` is `None`.
     pub form: Option<&'static str>,
     /// The numbers of references of ways whose locations are known and unknown. They are counted if the references of
     /// ways are checked without [`Options::needs_nodes`](super::Options::needs_nodes), or if the locations that ways
@@ -103,7 +103,7 @@ impl Missing {
         }
     }
 
-    /// The sum of all counts.
+    /// Returns the sum of all counts.
     pub fn total(&self) -> u64 {
         let counts = [
             self.nodes_in_ways,
@@ -127,8 +127,8 @@ impl Missing {
     }
 }
 
-/// The locations of the references of ways. The location of a reference is that of the node, if the node is in the
-/// file, and otherwise the one that the way stores.
+/// The locations of the references of ways. If the node of a reference is in the file, the location is that of the
+/// node. Otherwise, it is the location that the way stores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ReferenceLocations {
     /// The number of references.
@@ -143,7 +143,7 @@ pub struct ReferenceLocations {
 }
 
 impl ReferenceLocations {
-    /// The number of references whose location is known.
+    /// Returns the number of references whose location is known.
     pub const fn known(&self) -> u64 {
         self.references.saturating_sub(self.unknown)
     }
@@ -229,14 +229,14 @@ impl Summary {
         objects + index + areas + doubled == 0
     }
 
-    /// The number of references for which ways store another location than the node has, listed or not. 0 if this was
-    /// not checked.
+    /// Returns the number of all references for which ways store another location than the node has, whether they are
+    /// listed or not. Returns 0 if this was not checked.
     pub fn contradicting(&self) -> u64 {
         let found = self.locations.and_then(|found| found.contradicting);
         found.unwrap_or(0)
     }
 
-    /// The number of objects whose ids are out of order or occur again, listed or not.
+    /// Returns the number of all objects whose ids are out of order or occur again, whether they are listed or not.
     pub fn id_violations(&self) -> u64 {
         let duplicates = self.duplicates.or(self.duplicates_in_a_row);
         self.out_of_order.unwrap_or(0) + duplicates.unwrap_or(0)

@@ -21,7 +21,7 @@ const GRID: Grid = Grid {
 };
 /// Twice the area of a square degree, in squared units of 1e-7 degree.
 const DOUBLED_DEGREE: f64 = 2e14;
-/// The paths of the file of land in a directory that other programs wrote.
+/// The possible paths of the file with the land in a directory that another program wrote.
 const LAND: [&str; 2] = [
     "land-polygons-complete-4326/land_polygons.shp",
     "land_polygons.shp",
@@ -58,7 +58,7 @@ pub struct CoastLoss {
     pub cell: Option<[i32; 2]>,
     /// The area of the land in square degrees, or the number of rings, in the earlier coast.
     pub old: f64,
-    /// The same in the new coast.
+    /// The area of the land in square degrees, or the number of rings, in the new coast.
     pub new: f64,
     /// The area in square degrees of further land in the new coast, whose coastline goes the wrong way round. It is not
     /// certain that this is land.
@@ -100,7 +100,8 @@ impl fmt::Display for CoastLoss {
 #[derive(Default)]
 struct LandCollector {
     rings: u64,
-    /// For the number of each cell, twice the area of certain land and of turned land, in squared units of 1e-7 degree.
+    /// By the number of the cell, twice the area of certain land and twice the area of turned land, in squared units of
+    /// 1e-7 degree.
     cells: BTreeMap<[i32; 2], [i128; 2]>,
 }
 

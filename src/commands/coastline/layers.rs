@@ -92,7 +92,7 @@ impl LayerSpec {
         }
     }
 
-    /// The targets of the files, if they are not within a directory.
+    /// Returns the targets of the files; none if the files are in the output directory.
     pub(super) fn targets(&self) -> Vec<OutputTarget> {
         match (&self.place, &self.format) {
             (LayerPlace::Directory(_), _) => Vec::new(),

@@ -11,8 +11,9 @@ use crate::runtime::WorkItem;
 
 /// The maximum number of lines, polygons or problems of a piece.
 const ITEMS: usize = 256;
-/// The size in 1e-7 degree of the cells of water that is written whole. The cells of a wide region are smaller, because
-/// the subtraction of polygons is exact only in boxes of less than 214 degrees.
+/// The size, in 1e-7 degree, of the cells in which water is computed if polygons are not divided. The cells of a wide
+/// region are smaller ([`QUARTER_E7`]), because the subtraction of polygons is exact only in boxes of less than 214
+/// degrees.
 const WHOLE_E7: u32 = 3_600_000_000;
 const QUARTER_E7: u32 = 900_000_000;
 
@@ -33,7 +34,7 @@ pub(super) struct CoastCell {
     /// The number of the cell; `None` if polygons are not divided.
     number: Option<[i32; 2]>,
     land: BoxPart,
-    /// The part of the region, if it is no box.
+    /// The part of the region in the cell; `None` if the region is a box.
     region: Option<BoxPart>,
 }
 
@@ -49,7 +50,7 @@ impl WorkItem for LayerPiece<'_> {
     }
 }
 
-/// Returns the pieces of a coast that the files need. `grid` is the grid of polygons that are divided.
+/// Returns the pieces of a coast that the files need. `grid` is the grid by which polygons are divided.
 pub(super) fn pieces<'c>(
     coast: &'c Coast,
     grid: Grid,
@@ -107,7 +108,7 @@ fn cells<'c>(
         _ => None,
     };
     let cells = land.into_iter().flatten().filter_map(move |cell| {
-        // Both iterators have the same cells.
+        // The iterators over the land and over the region have the same cells.
         let region = region
             .as_mut()
             .and_then(Iterator::next)

@@ -15,7 +15,8 @@ pub(super) enum ChangeOutput {
 }
 
 impl ChangeOutput {
-    /// Creates an empty output of a comparison. If changes `are_collected`, there is no text.
+    /// Creates an empty output of a comparison. If `are_collected` is set, changes are kept in memory and not written
+    /// as text.
     pub(super) fn new(are_collected: bool, format: Option<&Format>) -> Self {
         match format {
             _ if are_collected => Self::Collected(Box::default()),

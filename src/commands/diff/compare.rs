@@ -147,13 +147,14 @@ impl<'d, C: DifferenceCounts> Comparison<'d, C> {
         matches!(self.format, Some(Format::Osc(_)))
     }
 
-    /// Whether the moved nodes of a way are needed even if the ways also differ otherwise.
+    /// Whether the references whose stored locations differ have to be found even if the ways also differ in other
+    /// respects.
     const fn needs_moved(&self) -> bool {
         let has_details = matches!(self.format, Some(Format::Text { details: true, .. }));
         has_details || C::IS_WANTED || self.makes_changes()
     }
 
-    /// Compares the objects of a merge step and sends the differences as text.
+    /// Compares the objects of a merge step and sends the differences.
     pub(super) fn compare_and_send(
         &mut self,
         step: MergeStep,

@@ -36,7 +36,7 @@ pub(super) struct LocationRule<'s> {
     dropped: DroppedNodes,
     /// The nodes with a location in either file; `None` until they are needed.
     nodes: Mutex<Option<Arc<IdSet>>>,
-    /// The context for reading nodes while the comparison is shown as the current phase.
+    /// A context without reports of progress, for reading nodes while the comparison is the current phase.
     ctx: Context,
 }
 
@@ -182,7 +182,7 @@ fn shared_references<'s>(old: &'s Side<'_>, new: &'s Side<'_>) -> Option<StoredO
     (refs == new_refs).then_some(parts)
 }
 
-/// Whether the new way lacks a location that the old way stores, among the references that `moved` has.
+/// Whether, for any of the reference indices in `moved`, the old way stores a location and the new way does not.
 pub(super) fn loses_location(old: &Side<'_>, new: &Side<'_>, moved: &[usize]) -> bool {
     shared_references(old, new).is_some_and(|(_, [before, after])| {
         let is_known = |list: &[Option<Location>], index: usize| {

@@ -58,8 +58,8 @@ impl SignedText {
     }
 }
 
-/// Appends a line for each difference between two versions of an object. `moved` has the references of a way whose
-/// stored locations count as different.
+/// Appends a line for each difference between two versions of an object. `moved` has the indices of the references of a
+/// way whose stored locations count as different.
 pub(super) fn put_details(
     out: &mut String,
     old: &Side<'_>,

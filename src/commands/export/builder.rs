@@ -123,7 +123,8 @@ impl<'s, O: FeatureOutput> FeatureBuilder<'s, O> {
         }
     }
 
-    /// Collects the tags in a list, removes those whose key an earlier tag has, and calls `make` with the list.
+    /// Collects the tags in a list, and calls `make` with the list. Unless the rules keep repeated keys, tags whose key
+    /// an earlier tag has are removed first.
     fn with_tags<'t>(
         &mut self,
         tags: impl Iterator<Item = (&'t str, &'t str)>,

@@ -1,5 +1,5 @@
-//! The geometries of features as they are written: cut at the antimeridian and at the edges of a region, and only those
-//! that share a point with a region.
+//! Cuts the geometries of features at the antimeridian and at the edges of a region, and selects those that share a
+//! point with a region.
 
 use super::FeatureRules;
 use crate::area::{AreaPolygon, cut_polygons, polygon_of};
@@ -96,7 +96,8 @@ impl Cuts {
         };
         match on_map {
             CutGeometry::Outside if self.cuts_at_antimeridian() => CutGeometry::Empty,
-            // The geometry is written all the same, and its points are compared with the region.
+            // All points are at one location on the antimeridian. The geometry is written nevertheless, and its points
+            // are compared with the region.
             CutGeometry::Outside => CutGeometry::Whole,
             on_map => on_map,
         }

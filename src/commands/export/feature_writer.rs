@@ -1,4 +1,4 @@
-//! Cuts features, hands them to an output, and counts them and the problems.
+//! Cuts features, hands them to an output, and counts features and problems.
 
 use super::cuts::CutGeometry;
 use super::output::FeatureOutput;

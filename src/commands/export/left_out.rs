@@ -26,7 +26,7 @@ pub(super) fn warn_if_no_features(
     ctx: &Context,
 ) -> Result<()> {
     let problems = summary.errors.values().sum::<u64>() + summary.incomplete;
-    // Objects that are left out are reported anyway.
+    // `warn_of_left_out` warns of objects with problems. A region may be a further reason, which is reported here.
     if summary.features > 0 || (problems > 0 && options.rules.region.is_none()) {
         return Ok(());
     }

@@ -6,20 +6,20 @@ use crate::geometry::Point;
 use crate::osm::ObjectKind;
 use crate::pbf::Member;
 
-/// The types of relations that become lines by default.
+/// The types of relations that are usually written as lines. In tables, this is the default.
 pub const LINE_RELATIONS: [&str; 3] = ["route", "waterway", "superroute"];
 
 /// The lines of a relation, and whether some of its ways, nodes of these ways, or member relations are missing.
 pub(super) struct RelationLines {
     pub lines: Vec<Vec<Point>>,
     pub is_incomplete: bool,
-    /// Whether the ways have more than [`MAX_NODES`] nodes. There are no lines then.
+    /// Whether the ways together have more than [`MAX_NODES`] nodes. In this case, `lines` is empty.
     pub is_too_large: bool,
 }
 
 impl RelationLines {
-    /// Merges the member ways of a relation in the order of its members. The ways of a member relation take the place
-    /// of that relation, if it is a route or the like.
+    /// Merges the member ways of a relation in the order of its members. A member relation that is a route or the like
+    /// is replaced by its own ways.
     pub(super) fn of<'t, 'm>(
         id: i64,
         tags: impl Iterator<Item = (&'t str, &'t str)>,
@@ -66,8 +66,8 @@ struct LineMerger {
 }
 
 impl LineMerger {
-    /// Adds a line. To join it with the previous line, reverses the new line, the previous line, or both. A previous
-    /// line that was already joined with another line is not reversed.
+    /// Adds a line, and joins it with the previous line if they share an end point. Either line is reversed if this is
+    /// necessary, but not a previous line that was already joined with another line.
     fn add(&mut self, mut points: Vec<Point>) {
         points.dedup();
         let (Some(first), Some(last), true) = (points.first(), points.last(), points.len() > 1)

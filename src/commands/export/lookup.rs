@@ -16,8 +16,8 @@ options! {
         locations_in_ways: LocationsInWays,
         /// The method used to look up node locations. It has no effect if all ways of the input have locations.
         index_type: IndexType,
-        /// The directory for temporary files; `None` for the directory of the output or, if there is none or the output
-        /// is a stream, the system's temporary directory.
+        /// The directory for temporary files. `None` means the directory of the output, or the system's temporary
+        /// directory if there is no output or the output is a stream.
         temp_dir: Option<PathBuf>,
         /// The maximum memory in bytes for locations; `None` for four fifths of the available memory, at most 7
         /// GiB. The maximum size of a feature or a row is 64 MB for each GB of this memory; with `None`, it is 64 MB.

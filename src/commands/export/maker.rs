@@ -1,5 +1,5 @@
-//! The trait of makers, which make batches of features and which callers implement, and the view of a feature that a
-//! maker gets.
+//! [`FeatureMaker`], the trait that callers implement to make batches of features, and [`FeatureView`], the view of a
+//! feature that a maker gets.
 
 use crate::formats::features::{Feature, put_wkb};
 use crate::formats::table::{OsmRow, TagPairs};
@@ -21,7 +21,7 @@ impl<'f> FeatureView<'f> {
         self.0.id
     }
 
-    /// The metadata of the object. May be empty unless [`batches`](super::batches()) was asked for it.
+    /// The metadata of the object. It may be empty unless it was requested from [`batches`](super::batches()).
     pub const fn info(&self) -> &Info<'f> {
         &self.0.info
     }

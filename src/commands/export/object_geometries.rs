@@ -10,7 +10,7 @@ use crate::formats::features::{Geometry, OwnedGeometry};
 use crate::osm::{Location, retain_unique};
 use crate::pbf::{Object, ObjectBody};
 
-/// Builds the geometries of single objects, as an export of a table with default options does.
+/// Builds the geometries of single objects in the same way as an export to a table with default options.
 pub(crate) struct ObjectGeometries {
     rules: FeatureRules,
     cuts: Cuts,
@@ -75,7 +75,7 @@ impl ObjectGeometries {
     }
 }
 
-/// Returns a geometry after cuts; `None` if nothing is left.
+/// Cuts a geometry. Returns `None` if nothing is left of it.
 fn cut(cuts: &Cuts, geometry: Geometry<'_>) -> Option<OwnedGeometry> {
     let extent = geometry.extent()?;
     let cut = cuts.apply(&geometry, &extent);

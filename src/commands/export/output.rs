@@ -31,13 +31,13 @@ pub(super) trait FeatureOutput {
     /// sent. May block.
     fn flush(&mut self) {}
 
-    /// Fails if features that were passed on before could not be kept.
+    /// Fails if features that were passed on earlier could not be stored.
     fn check(&self) -> Result<()> {
         Ok(())
     }
 }
 
-/// The demands of an output, other than those of the rules.
+/// The requirements of an output that the feature rules do not express.
 #[derive(Default)]
 pub(super) struct FeatureNeeds<'a> {
     /// Whether features are written with metadata.
@@ -52,8 +52,8 @@ pub(super) struct FeatureNeeds<'a> {
 
 /// Collects facts about relations from all threads.
 pub(super) trait RelationCollector: Sync {
-    /// Sets the values in `selected` of the relations that are collected. `selected` has a value for each object of a
-    /// block.
+    /// Sets the values of the collected relations in `selected` to true. `selected` has a value for each object of a
+    /// block, in file order.
     fn select(&self, block: &Block<'_>, selected: &mut [bool]) -> FormatResult<()>;
 
     /// Adds a relation, if it is collected. `ways` has its member ways.

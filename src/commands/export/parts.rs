@@ -8,15 +8,15 @@ use std::path::Path;
 
 /// The output of a table: one file, or a directory of files.
 pub(super) enum TableOutput {
-    /// `None` after the file was started.
+    /// One file. `None` once the file is started.
     File(Option<OpenOutput>),
     Directory(OutputDirectory),
 }
 
-/// The files of a table, of which the last one is being written. Those in a directory get their names together.
+/// The files of a table, which are written one after another. The files in a directory get their final names together.
 pub(super) struct TableParts<'t> {
     form: &'t TableForm,
-    /// The table of features whose metadata each file has; `None` for no metadata.
+    /// The table of features that provides the metadata of each file; `None` for files without such metadata.
     features: Option<&'t FeatureTable>,
     /// Returns the directory of a partition.
     path_of: &'t dyn Fn(u64) -> String,
@@ -54,7 +54,8 @@ impl<'t> TableParts<'t> {
         }
     }
 
-    /// Adds a row group. The row groups of a partition come one after another. `facts` are the facts about its rows.
+    /// Adds a row group to a partition. The row groups of a partition are added one after another. `facts` describes
+    /// the rows of the group.
     pub(super) fn add(
         &mut self,
         partition: u64,
@@ -114,8 +115,8 @@ impl<'t> TableParts<'t> {
         Ok(())
     }
 
-    /// Completes the table. Writes a file without rows if there is none and `needs_file` is set, so that readers find
-    /// the columns. Returns the total size of the files in bytes.
+    /// Completes the table. If no file was written and `needs_file` is set, writes a file without rows, so that readers
+    /// find the columns. Returns the total size of the files in bytes.
     pub(super) fn finish(mut self, needs_file: bool, ctx: &Context) -> Result<u64> {
         if needs_file && self.current.is_none() && self.written == 0 {
             self.start_file(0)?;

@@ -65,10 +65,10 @@ options! {
     }
     setters {
         /// The rule that makes a closed way a line. If it is `None`, all closed ways that are not areas are lines. If
-        /// both rules are `None`, closed ways are lines and areas.
+        /// `linear` and `area` are both `None`, closed ways are lines and areas.
         linear: Option<TagRule>,
         /// The rule that makes a closed way an area. If it is `None`, all closed ways that are not lines are areas. If
-        /// both rules are `None`, closed ways are lines and areas.
+        /// `linear` and `area` are both `None`, closed ways are lines and areas.
         area: Option<TagRule>,
         /// The tags that are written.
         tags: WrittenTags,
@@ -88,7 +88,7 @@ options! {
         /// The expressions that select objects; all objects are selected if there are none.
         filter: Vec<ObjectExpression>,
         /// The region that selects features. A feature is written if its geometry shares a point with the region. A
-        /// geometry that crosses the antimeridian is cut there before it is judged, whatever
+        /// geometry that crosses the antimeridian is cut there before this test, whatever
         /// [`antimeridian`](Self::antimeridian) says. `None` writes all features.
         region: Option<Shape>,
         /// The region at whose edges geometries are cut; `None` for no cuts.
@@ -97,8 +97,8 @@ options! {
         antimeridian: Antimeridian,
         /// How to treat relations with a member way, or a node of a member way, that is not in the file.
         incomplete: Incomplete,
-        /// Whether text has all tags of an object, even if several have the same key, as osmium writes them. Otherwise,
-        /// and in tables, an object has only the first tag with each key.
+        /// Whether text formats get all tags of an object, even if several have the same key, as osmium writes them.
+        /// Otherwise, and in tables, an object has only the first tag with each key.
         keeps_repeated_keys: bool,
     }
 }
@@ -218,9 +218,10 @@ impl FeatureRules {
 
 /// The tags that make a closed way an area, in the notation of a configuration.
 ///
-/// The list is "polygon features" (<https://github.com/tyrasd/osm-polygon-features>, 2017, CC0), without the values
-/// that are lines by the OSM wiki (<https://wiki.openstreetmap.org/wiki/Key:area>) unless they have `area=yes`. These
-/// are all values of `barrier`, and tracks, runways, cart paths, dykes, trenches and the like. `indoor` is added.
+/// The list follows "polygon features" (<https://github.com/tyrasd/osm-polygon-features>, 2017, CC0). It omits the
+/// values that are lines according to the OSM wiki (<https://wiki.openstreetmap.org/wiki/Key:area>) unless the way has
+/// `area=yes`: all values of `barrier`, and tracks, runways, cart paths, dykes, trenches and the like. It adds
+/// `indoor`.
 pub const AREA_TAGS: [&str; 26] = [
     "building!=no",
     "amenity!=no",

@@ -12,7 +12,7 @@ pub(super) fn may_select(filter: &ObjectFilter, kind: ObjectKind) -> bool {
     filter.expressions().is_empty() || filter.kinds().contains(kind)
 }
 
-/// Whether a way is an area to the filter: a closed way with four refs or more.
+/// Whether the filter treats a way as an area: a closed way with four refs or more.
 pub(super) fn is_closed_way(way: &Way<'_>) -> bool {
     way.ref_count() >= 4 && way.is_closed()
 }
@@ -36,8 +36,8 @@ pub(super) fn selects_relation(
     selects(filter, object, &relation.info(), tags.iter().copied())
 }
 
-/// Whether the filter still selects an object by its tags without repeated keys. The filter must select the object by
-/// all of its tags.
+/// Whether the filter still selects an object if only the first tag with each key counts. The caller must have checked
+/// that the filter selects the object by all of its tags.
 #[cfg(feature = "parquet")]
 pub(super) fn selects_by_unique_tags(filter: &ObjectFilter, element: &Element<'_>) -> bool {
     if filter.expressions().is_empty() {

@@ -36,7 +36,7 @@ const LIMITS: RowLimits = RowLimits::new(32 << 20, 48 << 20);
 /// contain several partitions, because partitions can be small.
 const KEY: KeyBits = KeyBits::new(8, 63);
 
-/// Tables whose rows are collected. They are written when all rows were added.
+/// Tables whose rows are being collected. The tables are written after all rows were added.
 struct FeatureTables<'a> {
     options: &'a GeoParquetOptions,
     partitioning: Partitioning,
@@ -90,7 +90,7 @@ pub(super) fn write(
     let themes = tables.partitioning.themes();
     let mut rules = options.rules.clone().keeps_repeated_keys(false);
     if rules.filter.is_empty() && !themes.is_empty() {
-        // Without a filter of the user, only objects that belong to a theme are read.
+        // Without a filter from the user, only objects that belong to a theme are read.
         rules.filter = themes.expressions().to_vec();
     }
     let boundaries = tables.boundaries.as_ref();
@@ -197,8 +197,8 @@ struct TableRange<'s> {
     group_rows: usize,
 }
 
-/// Encodes the rows of a range as row groups, and sends each of them. A row group has rows of one partition. The rows
-/// of a partition are divided into row groups of about equal size.
+/// Encodes the rows of a range as row groups, and sends each row group. A row group has rows of only one partition. The
+/// rows of a partition are divided into row groups of about equal size.
 fn send_row_groups(
     table: &FeatureTable,
     partitioning: &Partitioning,

@@ -28,7 +28,7 @@ pub(super) struct Tally {
     pub problems: ProblemCounts,
     /// The number of tags that were left out because an earlier tag of the same object has the same key.
     pub repeated_keys: u64,
-    /// The number of features of each theme, by its index. Without themes, all features have index 0.
+    /// The number of features of each theme, by the index of the theme. Without themes, all features have index 0.
     themes: BTreeMap<usize, u64>,
 }
 

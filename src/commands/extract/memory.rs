@@ -30,8 +30,7 @@ const BYTES_PER_ID: [u64; 2] = [2, 6];
 /// The estimated number of kept ids per counted object in the regions, as numerator and denominator. The additional ids
 /// allow for ways, relations, nodes of ways outside of the regions, spare capacity, and the sampling error.
 const IDS_PER_NODE: [u64; 2] = [7, 4];
-/// The maximum number of blobs in the sample from which the numbers of objects of a kind in the regions are
-/// estimated.
+/// The maximum number of blobs in a sample. A sample serves to estimate how many objects of a kind lie in each region.
 const SAMPLE_BLOBS: usize = 96;
 /// The number of open files that are not outputs.
 const OTHER_FILES: u64 = 64;
@@ -105,7 +104,8 @@ impl Budget {
         self.fixed + self.max_cache_bytes() + self.edges + outputs + ids
     }
 
-    /// Returns the range of regions of each pass. Regions keep their order, and those of a pass have the same strategy.
+    /// Returns the range of regions of each pass. The regions keep their order. All regions of a pass have the same
+    /// strategy.
     pub(super) fn passes<'s>(
         &self,
         strategy_of: impl Fn(usize) -> &'s Strategy,

@@ -37,18 +37,19 @@ pub(super) struct RegionMembers<'a> {
     near: FxHashMap<u64, Option<Vec<u32>>>,
     /// The locations and boxes of kept objects outside of the regions; `None` unless the file has a spatial layout.
     outside: Option<OutsideObjects>,
-    /// The form of the file. A file that may lack nodes has ways that lie where their stored locations are.
+    /// The form of the file. If the file may lack nodes, the location that a way stores for a missing node decides,
+    /// too, where the way lies.
     form: LocationForm,
     /// Whether the bounding box of a blob that was never scanned is assumed to cover all nodes of the blob. Not assumed
     /// in history files, because deleted nodes lie in no box.
     boxes_cover_all_nodes: bool,
     /// Nodes in the regions; after `merge_added`, all nodes that are kept. In a file of the form
-    /// [`LocationForm::Mixed`], also nodes that are not in the file, and that lie in the regions according to ways.
+    /// [`LocationForm::Mixed`], also nodes that are not in the file but for which ways store a location in a region.
     nodes: IdMap,
     /// Nodes that a region keeps although they lie outside of it, because they are nodes of kept ways or members of
     /// completed relations.
     added_nodes: IdMap,
-    /// Ways with a node in a region, whether the file has that node or only its location in the way; after
+    /// Ways with a node in a region, even if the node is not in the file and only the way stores its location; after
     /// `merge_added`, all ways that are kept.
     ways: IdMap,
     /// Ways that regions keep only as members of completed relations.
@@ -166,8 +167,8 @@ impl<'a> RegionMembers<'a> {
         self.held.retain(is_complete);
     }
 
-    /// Merges `added_nodes` into `nodes` and `added_ways` into `ways`, so that the set of an object is found with one
-    /// lookup.
+    /// Merges `added_nodes` into `nodes` and `added_ways` into `ways`, so that one lookup finds all regions that keep
+    /// an object.
     fn merge_added(&mut self) {
         let mut algebra = SetAlgebra::new(&self.sets);
         let (nodes, ways) = (&mut self.nodes, &mut self.ways);
@@ -342,7 +343,7 @@ impl<'a> RegionMembers<'a> {
     }
 }
 
-/// Whether a blob may contain an object of a map, according to its id range.
+/// Whether a blob may contain an object whose id is in a map, according to the id range of the blob.
 fn may_have_mapped_ids(entry: &BlobEntry, map: &IdMap) -> bool {
     match entry.kinds.single() {
         Some(_) => map.may_meet(entry.min_id, entry.max_id),
@@ -350,8 +351,8 @@ fn may_have_mapped_ids(entry: &BlobEntry, map: &IdMap) -> bool {
     }
 }
 
-/// Creates the script that keeps the objects of a block at the indices in `kept`, which ascend. The block has `count`
-/// objects.
+/// Creates a script that keeps only some objects of a block. `kept` has the indices of these objects in ascending
+/// order, and `count` is the number of all objects of the block.
 fn script_of_kept(kept: &[u32], count: u32) -> EditScript {
     let mut kept = kept.iter().peekable();
     EditScript::keeping((0..count).map(|index| kept.next_if_eq(&&index).is_some()))

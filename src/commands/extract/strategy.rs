@@ -120,7 +120,7 @@ impl Strategy {
         !matches!(self, Self::Simple)
     }
 
-    /// Whether a region keeps with this strategy all objects that it keeps with `other`.
+    /// Whether this strategy keeps all objects of a region that the strategy `other` keeps.
     pub(crate) fn keeps_all_of(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Smart { .. }, Self::Smart { .. }) => self == other,

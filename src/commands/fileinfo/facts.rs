@@ -68,8 +68,8 @@ pub struct MetadataFields {
 }
 
 impl MetadataFields {
-    /// Calls `has` with the number of objects that have a field, for each field. Returns the fields for which `has`
-    /// returns true.
+    /// Returns the fields for which `has` returns true. For each field, calls `has` with the number of objects that
+    /// have the field.
     fn of(counts: &ObjectCounts, has: impl Fn(u64) -> bool) -> Self {
         Self {
             version: has(counts.with_version),

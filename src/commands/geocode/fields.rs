@@ -24,7 +24,7 @@ impl RowFields {
         while let Some(byte) = row.get(at) {
             match *byte {
                 b'"' if fields.is_open => {
-                    // Two quotes in a row stand for one quote in the field, and do not end it.
+                    // Two consecutive quotes stand for one quote in the field, and do not end the field.
                     if row.get(at + 1) == Some(&b'"') {
                         at += 1;
                     } else {

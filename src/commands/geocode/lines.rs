@@ -17,7 +17,7 @@ const MAX_LINE: usize = 1 << 16;
 pub(super) enum Quotes {
     /// The form of the table is not known yet. A quote may begin a field after any separator.
     Undecided,
-    /// Nowhere: lines are two numbers or JSON objects.
+    /// Nowhere. The lines are pairs of numbers or JSON objects, or their columns are separated by spaces.
     Nowhere,
     /// After this separator, and at the start of a row.
     Behind(u8),
@@ -69,7 +69,7 @@ impl InputLines {
         self.lines.len()
     }
 
-    /// The number of line breaks in all lines. The last line of the input counts even if it has no line break.
+    /// The number of line breaks in all lines. The last line of the input counts as if it ended with a line break.
     pub(super) const fn line_break_count(&self) -> u64 {
         self.breaks
     }
@@ -144,7 +144,7 @@ impl InputLines {
                 return false;
             };
             match (self.text[at], scan.is_quoted) {
-                // Two quotes in a row do not end a field. The next byte may not have been read yet.
+                // Two consecutive quotes do not end a field. The byte after the first quote may not have been read yet.
                 (b'"', true) => match self.text.get(at + 1) {
                     None => {
                         scan.at = at;
@@ -190,7 +190,7 @@ pub(super) struct LineInput<R> {
     /// The number of lines that may still be read.
     pub left: u64,
     pub quotes: Quotes,
-    /// Text that was read, but not taken yet.
+    /// Text that was read, but is not part of a returned line yet.
     rest: Vec<u8>,
 }
 

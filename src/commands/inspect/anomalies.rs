@@ -24,7 +24,7 @@ pub struct Anomaly {
 }
 
 impl Anomaly {
-    /// Adds the occurrences in the next blob in file order. An object whose versions lie in both blobs counts once.
+    /// Adds the occurrences in the next blob in file order. An object whose versions continue in that blob counts once.
     pub(super) fn merge(&mut self, next: &Self) {
         let last = self.last.map(|id| id.to_string());
         let is_continued = last.is_some() && last == next.object;
@@ -33,10 +33,10 @@ impl Anomaly {
     }
 }
 
-/// The anomaly of blobs in which an id occurs again.
+/// The description of blobs in which an id occurs more than once.
 const REPETITIVE: &str = "blobs in which ids occur again";
 
-/// Returns the anomalies of a file. In a history, repeated ids are no anomaly.
+/// Returns the anomalies of a file. In a history file, repeated ids are not an anomaly.
 pub(super) fn anomalies_of_file(mut anomalies: Anomalies, is_history: bool) -> Anomalies {
     if is_history {
         anomalies.remove(REPETITIVE);

@@ -14,8 +14,8 @@ use std::fmt;
 /// The highest zstd level that is tried. Higher levels need seconds for a blob.
 const MAX_TRIED: u8 = 12;
 
-/// The maximum size in bytes of a payload that is compressed to try levels. The thorough levels need ten seconds for
-/// 32 MiB of equal parts; a usual payload has less than 1 MiB.
+/// The maximum size in bytes of a payload that is compressed to try levels. The thorough levels take ten seconds to
+/// compress 32 MiB of repetitive data. A usual payload has less than 1 MiB.
 const MAX_TRIED_LEN: usize = 4 << 20;
 
 /// The highest zstd level.

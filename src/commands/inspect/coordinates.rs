@@ -30,13 +30,13 @@ pub struct NodeStatistics {
     /// The bounding box of the nodes within the world; `None` if no node is within the world. Serialized as a list of
     /// four numbers in degrees: `min_lon`, `min_lat`, `max_lon`, `max_lat`.
     pub bbox: Option<Bbox>,
-    /// The id of the westernmost node within the world; of several, the first in the file.
+    /// The id of the westernmost node within the world. If there are several, the first one in the file.
     pub westernmost: Option<i64>,
-    /// The id of the southernmost node within the world; of several, the first in the file.
+    /// The id of the southernmost node within the world. If there are several, the first one in the file.
     pub southernmost: Option<i64>,
-    /// The id of the easternmost node within the world; of several, the first in the file.
+    /// The id of the easternmost node within the world. If there are several, the first one in the file.
     pub easternmost: Option<i64>,
-    /// The id of the northernmost node within the world; of several, the first in the file.
+    /// The id of the northernmost node within the world. If there are several, the first one in the file.
     pub northernmost: Option<i64>,
     /// The mean latitude and longitude of the nodes within the world, in degrees.
     pub center: Option<Degrees>,

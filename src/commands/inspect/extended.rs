@@ -109,7 +109,7 @@ impl Extended {
         }
     }
 
-    /// Finds the objects with the most references. The plan has the statistics of the blobs.
+    /// Finds the objects with the most references. Skips blobs without such objects, according to their statistics.
     pub(super) fn find_objects_of_maxima(&mut self, source: PlannedFile<'_>) -> Result<()> {
         let first = |kind, most| first_with_references(source, (kind, most));
         self.most_refs_way = first(ObjectKind::Way, self.most_refs)?;

@@ -6,7 +6,7 @@ use crate::file::PlannedFile;
 use crate::pbf::BlobEntry;
 use std::collections::BTreeMap;
 
-/// The smallest id of each blob of one kind whose entry does not contain the smallest id.
+/// The smallest ids of those blobs whose entries do not contain the smallest id. Each blob contains only one kind.
 #[derive(Debug, Default)]
 pub(super) struct IdSpans {
     /// The smallest id in a blob, by the offset of the blob.

@@ -91,7 +91,7 @@ pub fn write(options: &PageOptions, ctx: &Context) -> Result<Summary> {
         return Err(Error::Usage(cause.into()));
     }
     options.output.check()?;
-    // For anomalies, every object is visited, so the charts count them all.
+    // The search for anomalies visits every object, so the charts count all objects.
     let statistics = Statistics {
         extended: true,
         anomalies: true,

@@ -166,7 +166,7 @@ fn references(element: &Element<'_>) -> u64 {
 /// The largest objects of a block.
 struct BlockTops {
     tops: Tops,
-    /// The ranks of wanted ways, each with its number of nodes.
+    /// The ranks of the ways that are members of areas, each with the number of nodes of the way.
     nodes_of_ways: Vec<(u64, u32)>,
 }
 
@@ -194,7 +194,7 @@ impl BlockTops {
     }
 }
 
-/// The lists of largest objects that one pass over the file gives.
+/// The lists of the largest objects that are found in one pass over all objects.
 struct Tops {
     relations: TopList,
     ways: TopList,
@@ -221,7 +221,7 @@ impl Tops {
 struct TopList {
     /// The maximum number of objects.
     most: usize,
-    /// The objects by size, with kinds and the ranks of ids.
+    /// The size, the kind and the rank of the id of each object, the largest object first.
     by_size: BTreeSet<(Reverse<u64>, ObjectKind, u64)>,
     /// The sizes of the same objects.
     sizes: FxHashMap<(ObjectKind, u64), u64>,

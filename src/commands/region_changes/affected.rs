@@ -23,14 +23,14 @@ pub(super) struct Affected {
     pub relations: IdSet,
     /// The affected ways of the planet.
     pub way_rows: WayNodes,
-    /// The other ways that are members of the relations in `relation_rows`.
+    /// The ways that are not affected, but are members of the relations in `relation_rows`.
     pub member_ways: WayNodes,
-    /// The affected relations of the planet. Also the other relations that a region may complete, and that have a
-    /// member that is an affected way or a node that may leave a region.
+    /// The affected relations of the planet. Also the unaffected relations that a region may complete, and that have an
+    /// affected way or a node that may leave a region as a member.
     pub relation_rows: RelationRows,
     /// The relations that changed or have a member that entered a region or left it.
     pub direct: IdSet,
-    /// The other ways with a node that a changed way had before the changes.
+    /// The ways that neither changed nor have moved nodes, but have a node that a changed way had before the changes.
     pub holders: NodeHolders,
     /// The ways that entered a region or left it.
     pub crossing: IdSet,
@@ -201,7 +201,7 @@ impl AffectedSearch<'_> {
         Ok(rows)
     }
 
-    /// Returns the ways that are members of relations and not in `known`.
+    /// Returns the ways that are members of the relations in `rows`, but are not in `known`.
     fn member_ways(&self, rows: &RelationRows, known: &IdSet) -> Result<WayNodes> {
         let members = rows.iter().flat_map(|(_, members)| members);
         let ways = members.filter(|(kind, id)| *kind == ObjectKind::Way && !known.contains(*id));
@@ -233,7 +233,7 @@ fn add_parents(relations: &mut IdSet, nested: Vec<(i64, i64)>) {
 
 impl Affected {
     /// Returns the ids of the unchanged objects whose presence in the extracts decides about other objects: affected
-    /// relations, the relations that are members of these, and with `has_ways` affected ways.
+    /// relations, member relations of the relations in `relation_rows`, and, if `has_ways` is set, affected ways.
     pub(super) fn unchanged(&self, changed: &IdSets, has_ways: bool) -> IdSets {
         let mut ids = IdSets::default();
         let mut add = |kind, id| {
@@ -255,7 +255,7 @@ impl Affected {
         ids
     }
 
-    /// Returns the nodes whose locations decide about ways, relations and nodes.
+    /// Returns the nodes whose locations decide which regions keep the affected ways, relations and nodes.
     pub(super) fn deciding_nodes(&self, before: &Before) -> IdSet {
         let ways = [&self.way_rows, &self.member_ways, &before.ways].into_iter();
         let mut nodes: IdSet = ways.flat_map(|ways| &ways.refs).copied().collect();

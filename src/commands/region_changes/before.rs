@@ -20,7 +20,7 @@ pub(super) struct Before {
     pub kept: [IdMap; 3],
     /// The ways, each once.
     pub ways: WayNodes,
-    /// The relations, each once, if a region completes relations.
+    /// The relations, each once. They matter only if a region completes relations.
     pub relations: RelationRows,
     /// The ids of the objects in `ways` and `relations`.
     known: IdSets,
@@ -85,8 +85,9 @@ impl Before {
         all
     }
 
-    /// Returns those of the changed nodes `nodes` that are in other regions than before, and those that no extract had.
-    /// `located` has the regions that contain each node now, and `present` the nodes that there are now.
+    /// Returns those of the changed nodes `nodes` that are in other regions than before the changes, and those that no
+    /// extract had. `located` has the regions that contain each node after the changes, and `present` has the nodes
+    /// that exist after the changes.
     pub(super) fn moved_nodes(&self, nodes: &IdSet, located: &IdMap, present: &IdSet) -> IdSet {
         let is_moved = |id: &i64| self.located.get(*id) != located.get(*id);
         let is_new = |id: &i64| {

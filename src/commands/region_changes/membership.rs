@@ -30,8 +30,8 @@ pub(super) struct Membership<'a> {
 
 impl<'a> Membership<'a> {
     /// Finds the regions that keep the objects that may change. A node is not decided yet if only unaffected ways may
-    /// keep it, see [`undecided`](Self::undecided). `located` has the regions of all nodes that decide about other
-    /// objects, and of the changed nodes.
+    /// keep it, see [`undecided`](Self::undecided). `located` has the regions that contain each changed node, and each
+    /// node whose location decides which regions keep other objects.
     pub(super) fn find(
         regions: &'a Regions<'a>,
         affected: &'a Affected,
@@ -155,8 +155,8 @@ impl<'a> Membership<'a> {
         }
     }
 
-    /// Some regions keep the parents of all relations that they keep. Adds these regions to the regions of the parents,
-    /// until nothing changes.
+    /// Adds the regions that keep a relation to the regions of its parents, until nothing changes. Only regions whose
+    /// strategy keeps the parents of relations are added.
     fn add_parents(&mut self) {
         let mut parents = FxHashMap::<i64, Vec<i64>>::default();
         let mut open = IdSet::default();
@@ -239,7 +239,8 @@ impl<'a> Membership<'a> {
             let inside = algebra.union(self.located.get(id), self.completed[kind].get(id));
             add_regions(kept, id, inside, algebra);
         });
-        // A region keeps a changed node that it had, if nothing so far concerns the node in this region.
+        // A region also keeps a changed node that its extract had, unless `concerned` already has the region for this
+        // node.
         let mut stays = Vec::new();
         self.before.kept[kind].for_each(|id, set| {
             let unconcerned = algebra.difference(set, concerned.get(id));
@@ -272,7 +273,7 @@ impl<'a> Membership<'a> {
     }
 
     /// Removes from `concerned` the objects that certainly did not change: unchanged nodes in the regions that contain
-    /// them, and unchanged ways and relations in the regions that kept them before and keep them now.
+    /// them, and unchanged ways and relations in the regions that keep them both before and after the changes.
     pub(super) fn remove_unchanged(&mut self, changed: &IdSets) {
         let algebra = &mut self.algebra;
         for kind in ObjectKind::ALL {
@@ -301,7 +302,8 @@ impl<'a> Membership<'a> {
     }
 }
 
-/// Distributes items that belong to sets of regions to the regions of these sets.
+/// Distributes items to regions. `sets` has an item for each set of regions, and `put` adds the item to each region of
+/// the set.
 pub(super) fn by_region<T, R: Default>(
     sets: &FxHashMap<SetNumber, T>,
     regions: &Regions<'_>,

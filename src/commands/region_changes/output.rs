@@ -22,7 +22,7 @@ pub(super) struct NewVersions<'a> {
     regions: &'a Regions<'a>,
     /// The regions, in ascending order. Each has an output, in this order.
     outputs: &'a [u32],
-    /// The regions that get each object, by kind.
+    /// For each object, the regions whose outputs get the object, by kind.
     kept: [IdMap; 3],
 }
 
@@ -43,7 +43,7 @@ pub(super) fn concerned_ids(
 }
 
 impl<'a> NewVersions<'a> {
-    /// Selects the objects of the regions of `outputs`, which are in ascending order.
+    /// Selects the objects that the outputs of the regions in `outputs` get. `outputs` is in ascending order.
     pub(super) fn of(
         membership: &Membership<'_>,
         outputs: &'a [u32],
@@ -107,7 +107,7 @@ impl<'a> NewVersions<'a> {
         Ok(files)
     }
 
-    /// Selects the objects of a block that regions get. Objects with the same set of regions form a group.
+    /// Assigns each object of a block to the group of its set of regions. The outputs of these regions get the object.
     fn select(&self, block: &Block<'_>, selection: &mut Selection) -> Result<(), FormatError> {
         let mut groups = FxHashMap::<SetNumber, GroupId>::default();
         block.for_each_id(|kind, id| {
@@ -125,11 +125,11 @@ impl<'a> NewVersions<'a> {
 
 /// The objects of an extract that may differ before and after the changes.
 pub(super) struct Differing {
-    /// The changed objects as they were.
+    /// The changed objects that the old extract has.
     pub old: ScratchFile,
-    /// The objects as they are.
+    /// The objects that may differ, as far as the new extract has them.
     pub new: ScratchFile,
-    /// The ids of the objects that did not change.
+    /// The ids of the objects that did not change themselves, but may enter or leave the extract.
     pub unchanged: IdSets,
 }
 

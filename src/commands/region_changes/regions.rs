@@ -132,7 +132,7 @@ impl<'r> Regions<'r> {
         all
     }
 
-    /// Returns the tests of the relations of a block.
+    /// Returns the tests for the relations of a block.
     pub(super) fn completion_tests<'b>(&'b self, block: &'b Block<'b>) -> CompletionTests<'b> {
         let tests = self.smart.iter();
         CompletionTests(

@@ -40,8 +40,8 @@ impl RelationRows {
             .for_each(|(row, members)| self.push(row, members));
     }
 
-    /// Returns the relations of a block that `is_wanted` selects. Adds each pair of a relation and a member that is a
-    /// relation to `nested`. The block must have its strings if a region completes relations.
+    /// Returns the relations of a block that `is_wanted` selects. Adds the pairs of a relation and one of its member
+    /// relations to `nested`. The block must have been parsed with its strings if a region completes relations.
     pub(super) fn of_block(
         block: &Block<'_>,
         regions: &Regions<'_>,

@@ -178,8 +178,8 @@ impl SortedFile {
     }
 
     /// Returns the relations that `is_wanted` selects, in the blobs that may have a relation of `ids`, or in all blobs
-    /// if `ids` is `None`. If a region keeps parents, also returns each pair of a relation of these blobs and a member
-    /// that is a relation.
+    /// if `ids` is `None`. If a region keeps parents, also returns the pairs of a relation in these blobs and one of
+    /// its member relations.
     pub(super) fn relations(
         &self,
         name: &'static str,

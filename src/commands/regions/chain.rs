@@ -66,7 +66,7 @@ impl RegionChain {
         Ok(Self { state: Some(state) })
     }
 
-    /// Removes the change files that are more than `days` older than the newest one, which stays. Returns their number.
+    /// Removes the change files that are more than `days` days older than the newest one. Returns their number.
     pub(super) fn remove_older(&self, layout: &RegionLayout, days: u32) -> u64 {
         let Some(newest) = self.state else {
             return 0;

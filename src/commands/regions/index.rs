@@ -94,7 +94,7 @@ impl RegionIndex {
 }
 
 impl RegionRecord {
-    /// Returns the record of a region with the files of a state.
+    /// Creates the record of a region whose files have the given state.
     pub(super) fn of(
         layout: &RegionLayout,
         region: &FollowedRegion,

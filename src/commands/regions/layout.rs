@@ -20,7 +20,7 @@ const UPDATES: &str = "-updates";
 #[derive(Debug)]
 pub(super) struct RegionLayout {
     pub extract: PathBuf,
-    /// Whether the extract is among the files that others read.
+    /// Whether the extract is one of the files that are published.
     pub is_published: bool,
     poly: PathBuf,
     /// The directory of the change files.
@@ -82,7 +82,7 @@ impl RegionLayout {
     }
 }
 
-/// Writes a small file, which replaces an existing one at once.
+/// Writes a small file. An existing file is replaced when the new one is complete.
 pub(super) fn write_text(path: &Path, text: &str, ctx: &Context) -> Result<()> {
     if let Some(parent) = path.parent() {
         create_directories(parent)?;

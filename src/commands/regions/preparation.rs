@@ -87,7 +87,7 @@ impl RegionPreparation<'_> {
                 Some(((index, run, outcome), size))
             })
             .collect();
-        // The largest extract does not begin last, when the other threads have nothing left to do.
+        // Large extracts come first, because the other threads would have nothing left to do if the largest came last.
         tasks.sort_by_key(|(_, size)| Reverse(*size));
         let update = |(index, run, outcome): (usize, &mut RegionRun<'_>, _), ctx: &Context| {
             let is_followed = self.update_extract(index, run, outcome, ctx)?;

@@ -141,7 +141,7 @@ impl<'o> RegionRun<'o> {
         false
     }
 
-    /// The state that the region gets.
+    /// The state of the region after a new extract is published.
     fn next_state(&self, planet: &PlanetState) -> State {
         let state = self.chain.as_ref().ok().and_then(|chain| chain.state);
         State {

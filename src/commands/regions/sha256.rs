@@ -1,4 +1,4 @@
-//! SHA-256, with which clients check what they have fetched.
+//! SHA-256 checksums, with which clients check the files that they have fetched.
 
 use crate::error::{Error, Result};
 use crate::runtime::Context;

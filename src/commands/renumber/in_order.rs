@@ -1,5 +1,5 @@
-//! Assigns new ids, while objects are written, to nodes and ways that are known to be in order. The new ids follow from
-//! the positions of the objects.
+//! Assigns new ids to nodes and ways that are known to be in order, while they are written. The new ids follow from the
+//! positions of the objects.
 
 use super::new_ids::{CountedObjects, ids_agree};
 use super::numbering::{IdList, Numbering};
@@ -17,9 +17,10 @@ use crate::pbf::{
 use crate::runtime::{TicketLock, Turn};
 
 impl Renumbering<'_> {
-    /// Removes the blobs of a kind from the plan and returns them; `None` unless these blobs are the next to be
-    /// written, all objects of the kind are known to be in order, and the map has no id of the kind yet. The new id of
-    /// each object then follows from the position of the object alone, so the blobs are read only once.
+    /// Removes the blobs of a kind from the plan and returns them, if the new id of each object follows from the
+    /// position of the object alone. These blobs have to be read only once. The blobs must be the next to be written,
+    /// all objects of the kind must be known to be in order, and the map must not have an id of the kind yet.
+    /// Otherwise, returns `None`.
     pub(super) fn take_in_order(&mut self, kind: ObjectKind) -> Option<Vec<BlobEntry>> {
         let entries = &mut self.plan.entries;
         let is_kind = |entry: &&BlobEntry| entry.kinds == KindSet::of(kind);

@@ -5,7 +5,7 @@ use super::numbering::{NumberWalk, Numbering};
 use crate::osm::{KindSet, ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, NewIds};
 
-/// Gives consecutive new ids to the objects of a blob in canonical order, and records the old ids.
+/// Gives consecutive new ids to the objects of a blob, which are in canonical order, and records the old ids.
 pub(super) struct CountedObjects<'n> {
     numbering: &'n Numbering,
     /// The index of the next object among all objects of the kind.

@@ -167,7 +167,7 @@ impl Numbering {
         }
     }
 
-    /// Fails if not all of `ids` consecutive new ids, counted from the first new id, fit into an `i64`.
+    /// Fails if the first `ids` new ids do not all fit into an `i64`.
     pub(super) fn check_range(&self, ids: u64) -> Result<()> {
         let more = ids.saturating_sub(1);
         let last = if self.start < 0 {

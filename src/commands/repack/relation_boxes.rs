@@ -94,7 +94,7 @@ impl MemberBoxes {
     }
 
     /// Returns the box of a nested relation, which is a member of a relation or has a relation as a member. The box
-    /// includes the boxes of the relations in it. Returns an empty box for other relations.
+    /// includes the boxes of its member relations. Returns an empty box for other relations.
     pub(super) fn box_of_relation(&self, id: i64) -> Bbox {
         self.get(ObjectKind::Relation, id)
     }

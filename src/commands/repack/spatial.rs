@@ -39,9 +39,9 @@ const BLOBS_AT_ONCE: usize = 4;
 const MAX_BATCH: usize = 2 << 20;
 /// The memory of the rows that are read at a time, in bytes.
 const READ_MEMORY: usize = 24 << 20;
-/// The number by which the number of objects in a full blob is divided, by kind. Blobs of ways have fewer objects,
-/// because ways are longer than nodes. Blobs of relations have even fewer objects, because members are searched in the
-/// box of the whole blob.
+/// For each kind, the divisor of the number of objects in a full blob. Blobs of ways have fewer objects, because ways
+/// are longer than nodes. Blobs of relations have even fewer objects, because members are searched in the box of the
+/// whole blob.
 const PARTS_OF_A_BLOB: [usize; 3] = [1, 4, 64];
 
 /// The rows of a blob of any kind have at most `LEN_OF_AN_OBJECT * objects_per_blob` bytes.

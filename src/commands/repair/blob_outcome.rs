@@ -130,8 +130,8 @@ fn outcome_without_frame(input: &Input, frame: &Frame, mender: &BlobMender) -> R
     Ok(Outcome::Empty)
 }
 
-/// Returns the outcomes for a frame whose blob cannot be decoded. The data of the blob may be whole, and only the
-/// fields around the data damaged.
+/// Returns the outcomes for a frame whose blob cannot be decoded. The data of the blob may be whole although the fields
+/// around the data are damaged.
 fn outcomes_within(
     input: &Input,
     frame: &Frame,

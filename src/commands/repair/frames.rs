@@ -141,7 +141,8 @@ pub(super) fn find_streams(
     Ok(found)
 }
 
-/// Returns the first zlib stream in a range of a file that is the data of a blob. Its checksum is right.
+/// Searches a range of a file for zlib streams. Returns the first stream whose checksum is right and whose content is
+/// the payload of a blob.
 fn next_stream(input: &Input, range: Range<u64>, ctx: &Context) -> Result<Option<Frame>> {
     // The first two bytes of a zlib stream (RFC 1950) without a dictionary.
     let begins = |method: u8, flags: u8| {
@@ -165,7 +166,8 @@ fn next_stream(input: &Input, range: Range<u64>, ctx: &Context) -> Result<Option
     Ok(None)
 }
 
-/// Returns the data of a blob at an offset, if there is a zlib stream that ends before `end`.
+/// Returns the zlib stream that begins at an offset. Returns `None` if no stream begins there, if the stream does not
+/// end before `end`, or if its content is not the payload of a blob.
 fn stream_at(input: &Input, offset: u64, end: u64) -> Result<Option<Frame>> {
     let mut inflate = Decompress::new(true);
     let (mut payload, mut chunk) = (Vec::new(), vec![0; 1 << 14]);

@@ -31,7 +31,7 @@ pub(super) fn header(survey: &Survey, report: &mut Report, other: Option<&PbfFil
     if survey.has_deleted {
         header.set_required(feature::HISTORY, true);
     }
-    // Other programs rely on the declaration for all ways.
+    // Other programs expect locations in all ways if the header declares this feature.
     if survey.has_locations && !survey.has_bare_ways {
         header.set_optional(feature::LOCATIONS, true);
     } else {
@@ -92,7 +92,7 @@ fn drop_replication(header: &mut HeaderBlock) {
 }
 
 impl Report {
-    /// Whether another file has replication state, and everything that was lost can be taken from it.
+    /// Whether another file has a replication state, and everything that was lost can be taken from that file.
     fn may_be_taken_from(&self, other: &PbfFile) -> bool {
         let has_ids = |loss: &Loss| loss.is_without_objects() || !loss.ids.is_empty();
         other.header.has_replication()

@@ -11,7 +11,8 @@ use crate::osm::{ObjectKind, TypeThenId, id_from_rank};
 use crate::pbf::{BlobEntry, TableBlob, Toc, TocReader, find_toc};
 use std::collections::HashMap;
 
-/// The keys of the first and the last object, and the number of objects. Blobs with equal values are taken as equal.
+/// The keys of the first and the last object, and the number of objects. Blobs with equal values are treated as
+/// interchangeable.
 type Content = (Option<TypeThenId>, Option<TypeThenId>, u32);
 
 /// Returns the facts by which the entry of a blob is recognised.
@@ -61,7 +62,7 @@ pub(super) fn with_lost_ids(outcomes: Vec<Outcome>, table: Option<&[BlobEntry]>)
 
 /// The assignment of outcomes to the entries of a table of contents.
 struct Matches {
-    /// For each entry, the number of the outcome with its objects.
+    /// For each entry of the table, the index of the outcome that has the objects of the entry.
     found: Vec<Option<usize>>,
 }
 
@@ -154,7 +155,7 @@ impl Matches {
     }
 }
 
-/// The loss of blobs without any bytes in the file.
+/// Returns the loss of blobs of which the file has no bytes.
 fn missing_outcome(offset: u64, entries: &[&BlobEntry]) -> Outcome {
     let cause = "the table of contents lists a blob that is not there".to_owned();
     let mut loss = Loss::new(None, offset, 0, cause);
@@ -199,7 +200,7 @@ fn ids_between(before: Option<TypeThenId>, behind: Option<TypeThenId>) -> Vec<Lo
     let first = before.map(|(kind, rank)| (kind, rank.saturating_add(1)));
     let last = behind.map(|(kind, rank)| (kind, rank.saturating_sub(1)));
     match before.zip(behind) {
-        // These are the end of one sorted file and the start of the next.
+        // The two objects are the last one of a sorted file and the first one of the sorted file that follows it.
         Some((before, behind)) if before > behind => {
             let mut ids = ids_from_to(first, None, false);
             ids.extend(ids_from_to(None, last, false));

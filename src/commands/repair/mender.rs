@@ -11,7 +11,7 @@ use crate::pbf::{
 use crate::runtime::lock;
 use std::sync::Mutex;
 
-/// The number of bytes of encoded blobs that are held in memory. Others are held in a temporary file.
+/// The maximum size in bytes of the encoded blobs that are held in memory. Further blobs are held in a temporary file.
 const MEMORY: usize = 8 << 20;
 
 /// Encodes the readable objects of damaged blobs, and holds the encoded blobs until they are written.

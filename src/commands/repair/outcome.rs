@@ -16,8 +16,8 @@ pub(super) enum Outcome {
     },
     /// The readable objects are encoded again.
     Mended(Box<MendedOutcome>),
-    /// No object can be read. The entry is that of the lost blob, if it comes from an index; `None` if the objects are
-    /// not known.
+    /// No object can be read. The second value is the entry of the lost blob; `None` if no index describes the objects
+    /// of the blob.
     Lost(Loss, Option<BlobEntry>),
     /// The blob has no objects.
     Empty,

@@ -36,7 +36,8 @@ pub struct Report {
     pub changes: Salvage,
     /// The number of ways with fewer than two nodes, which are kept.
     pub short_ways: u64,
-    /// Whether the objects were in canonical order, each once, or with all its versions in a history file.
+    /// Whether the objects were in canonical order, and each object occurred only once or, in a history file, with all
+    /// its versions together.
     pub was_sorted: bool,
     /// The number of objects that occurred more than once or in older versions, and were left out. 0 if the objects
     /// were in order.
@@ -74,7 +75,7 @@ pub struct MendedBlob {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Loss {
-    /// The number of the blob; `None` if the bytes are no blob whose place is known.
+    /// The number of the blob; `None` if the loss is not a blob at a known place.
     pub blob: Option<u32>,
     /// The offset of the first byte.
     pub offset: u64,
@@ -134,7 +135,7 @@ impl Loss {
 }
 
 impl Report {
-    /// Whether everything was saved, the header as well.
+    /// Whether everything was saved, including the header.
     pub fn is_complete(&self) -> bool {
         self.headers > 0
             && self.lost.iter().all(Loss::is_without_objects)

@@ -30,18 +30,18 @@ pub(super) struct Survey {
     pub has_deleted: bool,
     /// Whether a blob has ways with locations.
     pub has_locations: bool,
-    /// Whether ways have nodes and no locations.
+    /// Whether a blob has ways that have nodes, but no locations.
     pub has_bare_ways: bool,
     /// Whether a header that can be read announces a table of contents.
     announces_table: bool,
     /// The error of the frame around a header.
     header_fault: Option<String>,
-    /// The size of the file that its headers declare; 0 if they do not.
+    /// The size of the file that its headers declare; 0 if they declare none.
     declared_len: u64,
 }
 
-/// A check that blobs follow each other in canonical order, in which each object comes once, or with all its versions
-/// in a history file.
+/// A check that the objects of consecutive blobs are in canonical order. Each object must occur only once or, in a
+/// history file, with all its versions in the same blob.
 #[derive(Debug)]
 pub(super) struct Order {
     last: Option<TypeThenId>,
@@ -59,7 +59,7 @@ impl Order {
         Self { last: None, flag }
     }
 
-    /// Whether the objects of the next blob are in order, and after the objects of the previous blobs.
+    /// Whether the objects of the next blob are in order, and follow the objects of the previous blobs.
     pub(super) fn accept_next(&mut self, entry: &BlobEntry) -> bool {
         let is_next =
             entry.count == 0 || (entry.flags.has(self.flag) && entry.first_key() > self.last);
@@ -112,8 +112,8 @@ impl Survey {
             let left = survey.read_header(input, piece, ctx)?;
             survey.pieces.extend(left);
         }
-        // A table that no readable header announces is not used: another program has copied its strings together with
-        // the last objects. If no header can be read, the table is used.
+        // A table that no readable header announces is not used: another program has copied the strings of the table
+        // together with the last objects. If no header can be read, the table is used.
         if is_one_file && (survey.headers.is_empty() || survey.announces_table) {
             survey.table = losses::table_at_end(input, &survey.pieces)?;
         }

@@ -20,8 +20,8 @@ use crate::osm::{TypeThenId, id_rank};
 use crate::pbf::{BlobEntry, HeaderBlock};
 use crate::runtime::Context;
 
-/// Writes the objects that can be saved, and the lost ones that another file has. Completes the report. Writes nothing
-/// in a dry run.
+/// Writes the objects that can be saved, and those lost objects that the file in `options.from` has. Completes the
+/// report. Writes nothing in a dry run.
 pub(super) fn write(
     damaged: &Input,
     survey: &Survey,
@@ -39,7 +39,8 @@ pub(super) fn write(
     let header = header(survey, report, other.as_ref());
     let write_to = |output: &OutputOptions| {
         let mut header = header.clone();
-        // Sorting applies the options again, so the header must still have the fields that the options keep.
+        // A temporary file gets this header, too. Sorting applies the options once more, so the header of the file must
+        // still have the fields that the options keep.
         options.output.header.apply(&mut header);
         write_outcomes(damaged, survey, mender, output, header, ctx)
     };
@@ -58,8 +59,8 @@ pub(super) fn write(
     sort_saved(saved, before, other.as_ref(), options, report, ctx)
 }
 
-/// Sorts the objects of `saved`, and the objects of the other file whose ids are lost, into the output. `before` is the
-/// number of objects in `saved`.
+/// Sorts the objects of `saved`, and the objects of `other` whose ids are lost, into the output. `before` is the number
+/// of objects in `saved`.
 fn sort_saved(
     saved: PbfFile,
     mut before: u64,
@@ -134,8 +135,8 @@ fn write_outcomes(
     sink.finish()
 }
 
-/// Writes the objects of another file with the given ids to a temporary file, with the replication state of the header
-/// `of_output`: sorting then keeps this state. Returns the file, and the number of objects.
+/// Writes those objects of `other` whose ids are in `lost` to a temporary file. The file gets the replication state of
+/// `of_output`, the header of the output, so that sorting keeps this state. Returns the file and the number of objects.
 fn write_lost_objects(
     other: &PbfFile,
     lost: &[LostIds],
@@ -145,7 +146,7 @@ fn write_lost_objects(
 ) -> Result<(PbfFile, u64)> {
     let plan = BlobPlan::open(other, PlanNeeds::Ranges, ctx)?;
     let ranges = join_ranges(lost.iter().map(LostIds::keys).collect());
-    // The first range that does not end before a key.
+    // Returns the first range that does not end before a key.
     let range_from = |key: TypeThenId| {
         let index = ranges.partition_point(|(_, last)| *last < key);
         ranges.get(index)

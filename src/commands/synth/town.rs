@@ -140,7 +140,7 @@ pub(super) struct Town {
     name: String,
     /// The objects that were added so far, indexed by kind, in the order of their ids.
     made: [Vec<SyntheticObject>; 3],
-    /// The last id that was given to an object, indexed by kind.
+    /// The last id that was assigned to an object, indexed by kind. Before the first object, it is [`World::id_base`].
     next_id: [i64; 3],
     /// The latitude and longitude of the south-western corner, in 1e-7 degree.
     corner_e7: (i32, i32),

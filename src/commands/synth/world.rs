@@ -72,8 +72,8 @@ impl World {
         base + per_kind(NODE_IDS_PER_TOWN_AND_DAY, kind) * before
     }
 
-    /// The latitude and longitude of the south-western corner of a town, in 1e-7 degree. A small world is a square of
-    /// towns; otherwise each row has 150 towns.
+    /// The latitude and longitude of the south-western corner of a town, in 1e-7 degree. Fewer than 150 towns form a
+    /// rough square; otherwise each row has 150 towns.
     pub(super) const fn corner_e7(&self, town: u64) -> (i32, i32) {
         let columns = match self.towns {
             0..150 => (self.towns * 2 / 3).isqrt() + 1,

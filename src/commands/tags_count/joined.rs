@@ -14,8 +14,8 @@ pub(super) fn has_joined_tags(expressions: &[ObjectExpression]) -> bool {
     expressions.iter().any(is_joined)
 }
 
-/// Counts the tags of a block. A tag is counted if an expression accepts it, and if the object has all tags that this
-/// expression joins, and none that it excludes.
+/// Counts the tags of a block. A tag of an object is counted if it is one of the tags that an expression joins, and if
+/// the object has all tags that this expression joins and none of the tags that it excludes.
 pub(super) fn count(
     expressions: &[ObjectExpression],
     kinds: KindSet,

@@ -53,7 +53,7 @@ impl TableShard {
         }
     }
 
-    /// Returns the counts so far, and begins anew.
+    /// Returns the names and counts so far, and leaves the shard empty.
     fn take(&mut self) -> Self {
         std::mem::take(self)
     }
@@ -212,7 +212,7 @@ fn merge_shard(
     }
 }
 
-/// Converts a name in a [`CountTable`] and its count.
+/// Converts a name in a [`CountTable`] and its count to a [`TagCount`].
 fn tag_count(name: &str, count: u64) -> TagCount {
     let (len, text) = name.split_once(':').unwrap_or(("", name));
     match len

@@ -1,6 +1,6 @@
-//! `tags-edit` of a change file. The rules change an object in a change file as they change it in a file. Applying the
-//! edited changes to the edited file therefore gives the same result as editing the file after the changes were
-//! applied.
+//! `tags-edit` of a change file. The rules change an object in a change file exactly as they change it in a file with
+//! data. It therefore makes no difference whether edited changes are applied to an edited file, or whether the changes
+//! are applied first and the result is edited.
 
 use super::{Effects, Options, TagEdits};
 use crate::commands::merge_changes;
@@ -66,7 +66,7 @@ pub(crate) fn edit(input: &Input, options: &Options, ctx: &Context) -> Result<Ch
     })
 }
 
-/// Counts the changes whose tags the rules concern, and writes nothing.
+/// Counts the changes whose tags the rules would change, and writes nothing.
 ///
 /// # Errors
 ///
@@ -96,7 +96,7 @@ pub(crate) fn preview_of(input: &Input, edits: &TagEdits, ctx: &Context) -> Resu
     Ok(Effects::of(&editor, &counts))
 }
 
-/// Changes the tags of all objects of a set.
+/// Changes the tags of all objects in `changes`.
 pub(crate) fn edit_set(editor: &TagEditor, changes: &mut ChangeSet) -> FormatResult<EditCounts> {
     let mut counts = EditCounts::default();
     changes.edit_tags(|object| editor.new_tags(object, &mut counts))?;

@@ -18,7 +18,7 @@ use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, Block};
 use crate::runtime::Context;
 
-/// Writes the objects that have tags after the edit, and the objects that they refer to.
+/// Writes the objects that have tags after the edit, and the objects that they refer to, directly or through others.
 pub(super) fn write_tagged(
     file: &PbfFile,
     editor: &TagEditor,

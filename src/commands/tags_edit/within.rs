@@ -9,8 +9,8 @@ use crate::index::{IdBatch, IdSet, IdSets, SharedIdSet};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block};
 
-/// Returns the objects of a file that are in a region. In a file that may lack nodes, the locations that ways store
-/// count, too.
+/// Returns the objects of a file that are in a region. If ways may store locations of nodes that the file lacks, a way
+/// is also in the region if at least one of its stored locations is.
 pub(super) fn objects(source: PlannedFile<'_>, shape: &Shape) -> Result<IdSets> {
     let index = AreaIndex::new(std::slice::from_ref(shape));
     let mut inside = IdSets::default();
@@ -57,7 +57,7 @@ pub(super) fn objects(source: PlannedFile<'_>, shape: &Shape) -> Result<IdSets> 
     Ok(inside)
 }
 
-/// Returns the ways of a block with a node in `nodes`, or with a stored location in the regions of `stored`.
+/// Returns the ways of a block with a node in `nodes`, or with a stored location in the region of `stored`.
 fn ways(block: &Block<'_>, nodes: &IdSet, stored: Option<&AreaIndex>) -> FormatResult<Vec<i64>> {
     let mut located = Vec::new();
     if let Some(index) = stored {

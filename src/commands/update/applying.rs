@@ -19,7 +19,7 @@ pub(super) struct Applying<'a> {
     options: &'a Options,
     output: &'a OutputOptions,
     position: &'a FilePosition,
-    /// The state of the file.
+    /// The replication state of the file before the update.
     start: State,
     /// The identity of the file before the update, if the step of the update is wanted.
     before: Option<DataIdentity>,

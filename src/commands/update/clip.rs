@@ -1,10 +1,11 @@
 //! Cuts changes to a region before they are applied, so that an extract does not grow by objects outside of its region.
 //!
-//! Objects that the file has stay, and their changes are applied. Of the other objects in the changes, the strategy of
-//! the extract selects those that are kept: nodes in the region; ways with a node in the region; and relations with a
-//! member that the file has or gets. The strategies that complete ways also keep the changed nodes of all ways of the
-//! file, and `smart` the changed members of completed relations. In a file whose ways have locations, the changed nodes
-//! of its ways are always kept, because the ways get their locations from these nodes. Nothing is remembered between
+//! All objects of the file stay in the file, and their changes are applied. Of the other objects in the changes, the
+//! strategy of the extract selects those that are kept: nodes in the region; ways with a node in the region; and
+//! relations with a member that the file has or gets. The strategies that complete ways also keep the changed nodes of
+//! all ways of the file. The strategy `smart` also keeps the changed members of completed relations. In a file whose
+//! ways have locations, the changed nodes of its ways are always kept, because the ways get their locations from these
+//! nodes. An update does not know which objects earlier updates cut away.
 //! two updates.
 
 mod base_facts;
@@ -174,7 +175,7 @@ fn keep_locations(changes: &mut ChangeSet, facts: &BaseFacts, kept: &IdSets) {
     changes.set_way_locations(|id, given| locations.get(&id).copied().or(given));
 }
 
-/// The parts of changed objects that neither the base nor the changes have.
+/// Counts of the nodes and members that changed objects refer to, but that neither the base nor the changes have.
 #[derive(Debug, Default)]
 struct MissingParts {
     /// The number of references of changed ways to missing nodes.
@@ -186,7 +187,7 @@ struct MissingParts {
 }
 
 impl MissingParts {
-    /// Counts the missing parts of all effective changes.
+    /// Counts the missing parts of the objects that the changes create or modify. Outdated changes are left out.
     fn count(changes: &ChangeSet, facts: &BaseFacts) -> Self {
         let all = changes.changes();
         let changed: IdSets = all.iter().map(Change::object_id).collect();
@@ -329,7 +330,7 @@ impl<'k> KeptChanges<'k> {
         added
     }
 
-    /// Keeps an object if the changes bring it. Appends it to `added` if it was not kept before.
+    /// Keeps an object if it is in `brought`. Appends it to `added` if it was not kept before.
     fn keep(&mut self, object: ObjectId, added: &mut Vec<ObjectId>) {
         let ObjectId { kind, id } = object;
         if self.brought.contains(kind, id) && self.kept.insert(kind, id) {
@@ -371,7 +372,7 @@ impl<'k> KeptChanges<'k> {
     }
 
     /// Keeps the relations with a member that the file has or gets, and the members of completed relations. A kept
-    /// object can be a member of further relations.
+    /// object may cause further relations to be kept of which it is a member.
     fn keep_relations(&mut self) {
         let changes = self.changes;
         let completed = self.completed_relations();

@@ -46,8 +46,8 @@ pub(super) struct Downloader<'d> {
 }
 
 impl<'d> Downloader<'d> {
-    /// Creates a downloader, which keeps the given versions of changes. Each fetched change file is in a temporary file
-    /// in the directory `scratch` until it has been read.
+    /// Creates a downloader that keeps the versions of changes that `versions` selects. Each fetched change file is in
+    /// a temporary file in the directory `scratch` until it has been read.
     pub(super) fn new(
         ladder: &'d Ladder<'d>,
         scratch: PathBuf,
@@ -68,7 +68,8 @@ impl<'d> Downloader<'d> {
         }
     }
 
-    /// Fetches and reads the change files of `legs`, which begin at `start`, a state of the finest server.
+    /// Fetches and reads the change files of `legs`. `start` is the state before them, as a state of the server with
+    /// the shortest interval.
     pub(super) fn run(mut self, start: State, legs: &[Leg<'_, '_>]) -> Result<Download> {
         let mut state = start;
         let mut is_complete = true;
@@ -151,8 +152,8 @@ impl<'d> Downloader<'d> {
         Ok(last)
     }
 
-    /// Returns the name of a change file, which is its sequence number. If its server is not the finest one, the last
-    /// part of the server's URL comes before the number.
+    /// Returns the name of a change file, which is its sequence number. If its server does not have the shortest
+    /// interval, the last part of the server's URL comes before the number.
     fn change_file_name(&self, server: &Server<'_>, sequence: i64) -> String {
         if std::ptr::eq(server, self.ladder.finest_server().0) {
             return sequence.to_string();
@@ -190,8 +191,8 @@ impl<'d> Downloader<'d> {
         Ok(files)
     }
 
-    /// Returns the state of the data after the change file `last` of a leg, as a state of the finest server. `before`
-    /// is the state before the leg.
+    /// Returns the state of the data after the change file `last` of a leg, as a state of the server with the shortest
+    /// interval. `before` is the state before the leg.
     fn state_after(
         &self,
         leg: &Leg<'_, '_>,

@@ -1,10 +1,10 @@
 //! The command that runs after each update of a file.
 //!
-//! Before the file is replaced, a record beside the file gets the step of the update. The record is removed when the
-//! command has succeeded. Until then, the command is pending, and the next update that has a command begins with the
-//! pending command. Neither the command nor the outputs that it reads are therefore lost if the command fails, or if
-//! the machine fails after the file was replaced. An update without a command keeps the record. The command then runs
-//! once for all updates since the recorded state.
+//! Before the file is replaced, the step of the update is written to a record beside the file. The record is removed
+//! when the command has succeeded. Until then, the command is pending, and the next update that has a command begins
+//! with the pending command. The command and the outputs that it reads are therefore not lost if the command fails, or
+//! if the machine fails after the file was replaced. An update without a command keeps the record. The next update with
+//! a command then runs it once for all updates since the recorded state.
 
 use super::position::{FilePosition, HeaderState};
 use super::record::{Record, UpdateStep};
@@ -114,7 +114,7 @@ impl Followed {
         }
     }
 
-    /// Returns the variables that the command gets. Those without a value are removed.
+    /// Returns the variables that the command gets. Variables without a value are removed from its environment.
     fn variables(self) -> [(&'static str, Option<OsString>); 7] {
         let [sequence_before, timestamp_before] = self.before;
         let [sequence, timestamp] = self.after;
@@ -130,7 +130,7 @@ impl Followed {
     }
 }
 
-/// The command of a run, and the file after whose update it runs.
+/// The command of a run, and the file whose update it follows.
 pub(super) struct FollowUp<'o> {
     options: &'o Options,
     exec: &'o Exec,
@@ -186,8 +186,8 @@ impl<'o> FollowUp<'o> {
         Ok(Some(executed))
     }
 
-    /// Returns the update that the command has to follow if `step` is recorded. Returns `None` if the file was not
-    /// updated, because the run ended before it replaced the file.
+    /// Returns the facts about the update that the command has to follow. `step` is the recorded step. Returns `None`
+    /// if the file was not updated, because the run ended before it replaced the file.
     fn followed_update(
         &self,
         step: UpdateStep,
@@ -247,9 +247,9 @@ impl<'o> FollowUp<'o> {
         }
     }
 
-    /// Runs the command after the file was replaced. `position` is the state of the replaced file. The lock of this
-    /// file must have been released. Returns `None` if another run has locked the new file, or has taken over the step.
-    /// The other run then runs the command, or the command stays pending.
+    /// Runs the command after the file was replaced. `position` is the state of the old file, whose lock must have been
+    /// released. Returns `None` if another run has locked the new file, or has taken over the step. The other run then
+    /// runs the command, or the command stays pending.
     pub(super) fn run_after(
         &self,
         summary: &Summary,

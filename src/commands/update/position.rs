@@ -32,7 +32,7 @@ pub(super) struct FilePosition {
 
 /// The state from which a file is updated.
 pub(super) struct Start {
-    /// The state of the file, as a state of the finest server.
+    /// The state of the file, as a state of the server with the shortest interval.
     pub state: State,
     /// Whether the newest state of the server is older than that of the file.
     pub is_server_behind: bool,
@@ -70,7 +70,7 @@ impl FilePosition {
         self.header.sequence == Some(state.sequence) && timestamp.as_ref() == Some(&state.timestamp)
     }
 
-    /// Finds the state of the file, as a state of the finest server.
+    /// Finds the state of the file, as a state of the server with the shortest interval.
     pub(super) fn find_start(
         &self,
         options: &Options,

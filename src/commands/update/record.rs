@@ -24,13 +24,13 @@ pub(super) struct UpdateStep {
 }
 
 impl UpdateStep {
-    /// Whether a file still has the state before the step, because the run ended before it replaced the file.
+    /// Whether a file still has the state before the step, because the run ended without replacing the file.
     pub(super) fn is_not_applied_to(&self, position: &FilePosition) -> bool {
         !position.is_at(&self.after) && position.header == self.replaced
     }
 }
 
-/// A file beside the updated file, which holds the step that a command has to follow.
+/// A record, which is a file beside the updated file. It holds the step that a command has to follow.
 pub(super) struct Record {
     /// The path of the record.
     pub(super) path: PathBuf,
@@ -52,7 +52,7 @@ impl Record {
         })
     }
 
-    /// Reads the record. Returns `None` if there is none, and the error of the parser if the record is damaged.
+    /// Reads the record. Returns `None` if there is no record, and `Some(Err(_))` if the record is damaged.
     pub(super) fn read(&self) -> Result<Option<serde_json::Result<UpdateStep>>> {
         /// The maximum length of a record in bytes.
         const MAX_LEN: u64 = 1 << 20;

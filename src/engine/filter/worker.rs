@@ -59,9 +59,9 @@ impl<'a> FilterWorker<'a> {
         select: impl Fn(&BlobEntry, &Block<'_>, &mut Selection) -> FormatResult<T>,
     ) -> Result<Filtered<T>> {
         let entry = &item.entry;
-        // A reader stops calling a prefilter that rarely decides, so whether the prefilter is called depends on the
-        // worker. The output must not depend on the worker. Therefore the decision of a prefilter to copy a blob counts
-        // only if the blob's entry is complete already.
+        // A reader stops calling a prefilter that rarely decides, so it depends on the worker whether the prefilter is
+        // called. The output must not depend on the worker. A visited blob is copied with a completed entry. Therefore
+        // a prefilter may decide to copy a blob only if the blob's entry is complete already.
         let is_known = entry.is_complete() && !item.is_transformed;
         let cache = self.pass.cache.filter(|_| item.copied_to.is_empty());
         if let Some(payload) = cache.and_then(|cache| cache.take(entry)) {

@@ -8,8 +8,8 @@ use crate::error::{FormatResult, Result};
 use crate::osm::ObjectKind;
 use crate::pbf::{Block, Element, Relation};
 
-/// Areas are always assembled if they have at most this many nodes together. [`NODES_PER_BYTE`] is added for each byte
-/// of the file. The areas of real files have at most two nodes for each byte.
+/// Areas are always assembled if together they have at most this many nodes, plus [`NODES_PER_BYTE`] for each byte of
+/// the file. The areas of real files have at most two nodes for each byte.
 const NODES: u64 = 16 << 20;
 const NODES_PER_BYTE: u64 = 16;
 
@@ -51,7 +51,7 @@ impl GeometryPass<'_> {
     }
 }
 
-/// Returns the number of nodes of the member ways of a relation. A way counts once.
+/// Returns the number of nodes of the member ways of a relation. A way that is a member several times counts once.
 fn node_count(relation: &Relation<'_>, ways: &WayStore) -> u64 {
     let members = relation.members();
     let members = members.filter(|member| member.kind == ObjectKind::Way);
@@ -83,9 +83,9 @@ mod tests {
         assert_eq!(max_nodes_of_area(vec![], 0), MAX_NODES);
         assert_eq!(max_nodes_of_area(vec![5, 90, 7], 102), MAX_NODES);
         assert_eq!(max_nodes_of_area(vec![5, 90, 7], 101), 89);
-        // Areas of one size are all assembled, or none.
+        // Areas of the same size are either all assembled, or all left out.
         assert_eq!(max_nodes_of_area(vec![8; 100], 799), 7);
-        // Areas that are too large in any file do not count.
+        // Areas with more than `MAX_NODES` nodes are never assembled, so they do not count.
         assert_eq!(max_nodes_of_area(vec![5, u64::MAX], 100), MAX_NODES);
     }
 }

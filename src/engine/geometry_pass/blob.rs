@@ -106,7 +106,7 @@ struct Visit<'v, V: Visitor> {
     visits: Visits,
     visitor: &'v mut V,
     results: &'v PassResults<'v, Found<V::Found>>,
-    /// How the locations of nodes are prepared for their store; `None` if they are not needed.
+    /// The preparation of locations for the store of locations; `None` if no locations are needed.
     locations: Option<&'v Preparation>,
 }
 
@@ -115,7 +115,7 @@ fn send<F>(results: &PassResults<'_, Found<F>>, found: Found<F>) -> FormatResult
     results.send(found).map_err(ended_error)
 }
 
-/// Converts the error of sending to a pass that has ended. Nobody reads this error.
+/// Converts the error of sending a message to a pass that has ended. Nobody reads this error.
 fn ended_error(error: Error) -> FormatError {
     FormatError::with(error.to_string())
 }
@@ -249,7 +249,7 @@ impl<V: Visitor> Visit<'_, V> {
         self.send(Found::Ways(std::mem::replace(batch, next)))
     }
 
-    /// Visits the ways of a block, and sends the nodes of the ways in `wanted`.
+    /// Visits the selected ways of a block, and sends the nodes of the ways in `wanted`.
     fn visit_ways(
         &mut self,
         is_visited: bool,

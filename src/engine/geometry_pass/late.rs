@@ -1,4 +1,4 @@
-//! Looks up the nodes of ways that lack locations, in a file whose ways are expected to store locations.
+//! Looks up locations for ways that lack them, in a file whose ways are expected to store locations.
 //!
 //! Nodes are visited before ways. Nodes are read again only if a needed way lacks a location. The thread that visits
 //! the first such way asks the thread that runs the pass for the locations, and waits for them. Other threads go on
@@ -25,7 +25,7 @@ impl LateLocations {
         let _ = self.0.set(locations);
     }
 
-    /// Returns the locations. Asks for them with `ask`, and waits, if they were not looked up yet.
+    /// Returns the locations. If they were not looked up yet, asks for them with `ask`, and waits.
     fn get(&self, ask: &AskForLocations<'_>) -> FormatResult<&WayLocations> {
         const FAILED: FormatError = FormatError::new("locations were not looked up");
         if !self.are_found() {
@@ -35,7 +35,8 @@ impl LateLocations {
     }
 }
 
-/// Asks the thread that runs the pass to look up locations, and waits until its argument returns true.
+/// A function that asks the thread that runs the pass to look up locations. It waits until the function that it gets as
+/// its argument returns `true`.
 type AskForLocations<'a> = dyn Fn(&dyn Fn() -> bool) -> FormatResult<()> + 'a;
 
 /// A blob with ways.
@@ -55,8 +56,8 @@ pub(super) struct LateBlob<'b> {
     found: Option<BlobLocations<'b>>,
     /// The number of parts of the blob that were begun.
     begun: usize,
-    /// The number of parts of the blob whose locations were read from `found`, if `found` returns the locations of all
-    /// ways in order.
+    /// The number of parts of the blob whose locations were read from `found`. It is used only if `found` returns the
+    /// locations of all ways in order.
     read: usize,
     /// The locations of the current part, if they were read.
     current: Option<PartLocations>,

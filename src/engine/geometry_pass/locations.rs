@@ -1,4 +1,4 @@
-//! The locations of the nodes of ways: those of the nodes, and those that the ways store.
+//! The locations of the nodes of ways. They come from the nodes themselves, or from the ways that store them.
 
 use super::late::{LateBlob, LateLocations, WayBlob};
 use super::needs::WayNeeds;
@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 /// The source of the locations of the nodes of ways.
 pub(super) enum LocationSource {
-    /// The nodes, whose locations were looked up. For nodes that are not in the file, the locations in ways count.
+    /// The nodes, whose locations were looked up. For a node that is not in the file, the location in the way is used.
     Nodes(Arc<WayLocations>),
-    /// The ways. The nodes of a way that lacks a location are looked up, unless this is `None`.
+    /// The ways. If a way lacks a location, its nodes are looked up. The value is `None` if nodes are never looked up.
     Ways(Option<Arc<LateLocations>>),
 }
 
@@ -82,8 +82,8 @@ pub(super) struct PartSource<'s, 'b> {
     nodes: Vec<Option<Location>>,
 }
 
-/// The source of the locations that take precedence: the nodes, or the ways. With the ways comes the later lookup of
-/// nodes whose locations a way lacks; `None` if they are not looked up.
+/// The source that is read first: the nodes, or the ways. The value of `Ways` looks up the nodes of a way that lacks a
+/// location; it is `None` if nodes are never looked up.
 enum FoundFirst<'s, 'b> {
     Nodes(NodeLocations),
     Ways(Option<&'s mut LateBlob<'b>>),

@@ -115,14 +115,14 @@ impl Visits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum LocationsInWays {
-    /// If the header declares locations in ways, these are taken, and the nodes of ways that lack a location are looked
-    /// up. Otherwise all nodes are looked up, and the locations in ways count for nodes that are not in the file.
+    /// If the header declares locations in ways, these are used, and nodes are looked up only for ways that lack a
+    /// location. Otherwise all nodes are looked up, and a location in a way is used only if the file lacks the node.
     #[default]
     AsDeclared,
-    /// Locations in ways are taken even if the header does not declare them. The nodes of ways that lack a location are
-    /// looked up.
+    /// Locations in ways are used even if the header does not declare them. Nodes are looked up only for ways that lack
+    /// a location.
     Taken,
-    /// Locations in ways are taken, and no node is looked up.
+    /// Locations in ways are used, and no node is looked up.
     Only,
 }
 
@@ -141,7 +141,7 @@ enum Found<T> {
 enum Task {
     Nodes {
         is_visited: bool,
-        /// How the locations of all nodes are prepared for their store; `None` if ways do not need them.
+        /// The preparation of the locations of all nodes for their store; `None` if ways do not need them.
         locations: Option<Preparation>,
         /// Whether the entry of each blob is completed from its payload, because the id range of some blob is not
         /// known.
@@ -169,7 +169,7 @@ impl Task {
 pub(crate) struct GeometryPass<'a> {
     file: &'a PbfFile,
     plan: BlobPlan,
-    /// Whether the locations that ways store are taken, and nodes are looked up only for ways that lack some.
+    /// Whether the locations that ways store are used. Nodes are then looked up at most for ways that lack a location.
     takes_stored: bool,
     /// Whether nodes are looked up for ways that lack locations.
     looks_up_missing: bool,

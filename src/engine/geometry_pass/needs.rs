@@ -1,4 +1,4 @@
-//! The objects of a block that a pass visits or needs.
+//! The objects of a block that a pass visits, and the ways that it needs without visiting them.
 
 use super::UNDECIDED;
 use crate::error::FormatResult;
@@ -32,14 +32,15 @@ impl Selected {
     }
 }
 
-/// The ways of a block that are visited.
+/// The conditions for the ways of a block that are visited or needed.
 pub(super) struct WayNeeds<'n> {
     /// The indices of strings. A way is visited only if one of them is a key of its tags. `None` stands for all ways.
     pub keys: Option<&'n [u64]>,
     pub selected: &'n Selected,
     /// Whether the block has only ways, so that a way has the same index among the ways and among the objects.
     pub is_plain: bool,
-    /// Whether ways that are not visited are needed, too.
+    /// Whether ways that are not visited may be needed, too: as members of relations, or because locations are looked
+    /// up for all ways in order.
     pub needs_others: bool,
 }
 
@@ -85,7 +86,7 @@ impl WayNeeds<'_> {
         }
     }
 
-    /// Whether a way has one of the keys, which `has_key` looks for in its tags.
+    /// Whether a way may be visited according to its keys. `has_key` tells whether its tags have one of the given keys.
     pub(super) fn has_key(&self, has_key: impl FnOnce(&[u64]) -> bool) -> bool {
         self.keys.is_none_or(has_key)
     }

@@ -15,8 +15,8 @@ pub(crate) fn has_member_lines<'t>(tags: impl Iterator<Item = (&'t str, &'t str)
     !is_area(tags)
 }
 
-/// Whether the line of a route includes the line of a member relation with these tags. It does not include those of
-/// areas, stop areas, traffic messages and the like.
+/// Whether the line of a route includes the line of a member relation with these tags. The lines of areas, stop areas,
+/// traffic messages and the like are not included.
 fn is_part_of_route<'t>(mut tags: impl Iterator<Item = (&'t str, &'t str)>) -> bool {
     const TYPES: [&str; 6] = [
         "route",
@@ -30,8 +30,8 @@ fn is_part_of_route<'t>(mut tags: impl Iterator<Item = (&'t str, &'t str)>) -> b
     type_of.is_none_or(|(_, value)| TYPES.contains(&value))
 }
 
-/// Returns the members that a member relation of a route adds to the line of the route; none if the line of the route
-/// does not include that of the relation. `tags` and `members` are those of the member relation.
+/// Returns the members that a member relation of a route adds to the line of the route. Returns no members if the line
+/// of the relation is not part of the line of the route. `tags` and `members` are those of the member relation.
 pub(crate) fn nested_members<'t, 'm>(
     tags: impl Iterator<Item = (&'t str, &'t str)>,
     members: impl Iterator<Item = Member<'m>>,

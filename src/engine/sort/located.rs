@@ -227,7 +227,7 @@ impl MovedNodes {
         })
     }
 
-    /// Sets the locations of the nodes in the output. `locations` has those of nodes that an input has.
+    /// Sets the locations of the nodes in the output. `locations` has the locations of the nodes that an input has.
     fn set_locations(&mut self, locations: FxHashMap<i64, Option<Location>>, ctx: &Context) {
         self.locations = locations;
         for (id, newest) in &self.stored {
@@ -250,7 +250,7 @@ impl MovedNodes {
     }
 }
 
-/// Reads the ways of a file that have locations. Returns the nodes for which a way lacks the location. With `all`,
+/// Reads the ways of a file that have locations. Returns the nodes for which a way lacks the location. If `all` is set,
 /// returns all nodes of these ways.
 fn unchecked_refs(source: PlannedFile<'_>, all: bool) -> Result<IdSet> {
     let ids = SharedIdSet::default();
@@ -327,7 +327,7 @@ fn compare_nodes(
                         note(id_from_rank(before.key.1), location_before, differs);
                         (index, object, location, false)
                     }
-                    // If both versions are written, the location of the last one counts.
+                    // If both versions are written, the location of the last one is used.
                     DuplicateChoice::Second | DuplicateChoice::Both => {
                         (index, object, location, differs_now)
                     }

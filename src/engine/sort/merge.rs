@@ -205,8 +205,8 @@ fn cut_cluster(cluster: &Arc<Vec<Source>>, shard_bytes: u64) -> Vec<Shard> {
 }
 
 impl Runs {
-    /// Some clusters were sorted into runs. Puts steps that merge these runs in the place of the shards of these
-    /// clusters. `file` is the index of the temporary file among the inputs.
+    /// Replaces the shards of each cluster that was sorted into runs with steps that merge these runs. `file` is the
+    /// index of the temporary file among the inputs.
     pub(crate) fn replace_shards(
         &self,
         steps: Vec<MergeStep>,

@@ -10,7 +10,7 @@ use std::path::Path;
 /// The position of an object in canonical order: its key and its version.
 type VersionKey = (TypeThenId, i64);
 
-/// How the position of an object compares with that of the object before it.
+/// The result of comparing the position of an object with that of the object before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     InOrder,
@@ -107,8 +107,8 @@ impl BlockOrder {
     }
 }
 
-/// Sends the user a notice about the first object of a file that is out of order and, with `versions`, a notice if
-/// objects have several versions. Does not read the file if the plan shows that neither notice applies.
+/// Sends the user a notice about the first object of a file that is out of order. If `versions` is set, also sends a
+/// notice if objects have several versions. Does not read the file if the plan shows that neither notice applies.
 pub(super) fn report_order(source: PlannedFile<'_>, versions: bool) -> Result<()> {
     if source.plan.has_each_object_once() {
         return Ok(());

@@ -73,7 +73,7 @@ impl PositionSample {
 }
 
 impl<'a> Portions<'a> {
-    /// Sorts the objects of `block` whose keys are at least `from`.
+    /// Prepares to sort the objects of `block` whose keys are at least `from`.
     pub(super) fn new(block: &'a Block<'a>, from: Option<TypeThenId>) -> Self {
         Self {
             block,
@@ -130,7 +130,7 @@ impl<'a> Portions<'a> {
         if let (Some(end), Some(sample)) = (end, sample) {
             self.ends = sample.portion_ends(end, self.most);
         } else if end != estimated {
-            // The estimated end was too high, so the objects up to it become the next portion.
+            // The portion ends before its estimated end, so the estimated end is left for the next portion.
             self.ends.extend(estimated);
         }
         (self.next, self.is_last) = (end, end.is_none());

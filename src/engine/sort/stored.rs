@@ -21,7 +21,7 @@ pub(super) struct LackingInput<'a> {
     pub refs: IdSet,
 }
 
-/// The newest location that ways store for a node, where ways of several inputs, or of one, store different locations.
+/// The newest location that ways store for a node. Ways of several inputs, or of one, store different locations for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NewestLocation {
     pub location: Location,
@@ -73,8 +73,8 @@ impl Observed {
     }
 }
 
-/// Returns the nodes that occur in ways of more than one input and for which these ways store different locations, each
-/// with the newest location.
+/// Returns the nodes to which ways of more than one input refer, and for which ways store different locations. Each
+/// node has the newest of its locations.
 pub(super) fn newest_locations(
     inputs: &[LackingInput<'_>],
     ctx: &Context,
@@ -102,7 +102,7 @@ fn shared_ids(inputs: &[LackingInput<'_>]) -> IdSet {
     shared
 }
 
-/// Reads the ways of all inputs, and adds the nodes among `wanted` for which ways store different locations.
+/// Reads the ways of all inputs. Adds to `found` those nodes of `wanted` for which ways store different locations.
 fn compare(
     inputs: &[LackingInput<'_>],
     wanted: &IdSet,

@@ -79,7 +79,7 @@ impl<'t> EditedTags<'t> {
         self.0.len() != before
     }
 
-    /// Gives a key a value. Of several tags with the key, the first one is kept.
+    /// Sets the value of a key, or adds a tag if no tag has the key. Keeps only the first of several tags with the key.
     pub(super) fn set(&mut self, key: &'t str, value: &'t str) -> bool {
         let Some(first) = self.find(key) else {
             self.0.push([key, value].map(TagText::new));

@@ -24,7 +24,7 @@ pub(crate) enum EditStep {
     Table(TagTable),
 }
 
-/// Changes the tags of objects, step by step. What becomes of an object depends on this object alone.
+/// Changes the tags of objects, step by step. The new tags of an object depend on this object alone.
 #[derive(Debug, Default)]
 pub(crate) struct TagEditor {
     /// The steps with their names.
@@ -104,8 +104,9 @@ impl TagEditor {
         })
     }
 
-    /// Changes the tags of an object, and adds it to `counts`. Returns whether any tag was changed. A deleted version
-    /// without tags stays as it is. Fails if a rule cannot be applied; the error names the object.
+    /// Changes the tags of an object, and adds it to `counts`. Returns whether any tag changed. Must not be called for
+    /// deleted versions without tags, which stay unchanged. Fails if a rule cannot be applied; the error names the
+    /// object.
     pub(super) fn apply<'t>(
         &'t self,
         object: &EditedObject<'_>,
@@ -147,8 +148,8 @@ impl TagEditor {
         Ok(is_changed)
     }
 
-    /// Returns the new tags of an object, and adds it to `counts`; `None` if its tags do not change. Fails if a rule
-    /// cannot be applied.
+    /// Returns the new tags of an object, and adds it to `counts`. Returns `None` if its tags do not change, or if it
+    /// is a deleted version without tags. Fails if a rule cannot be applied.
     pub(crate) fn new_tags(
         &self,
         object: &Object<'_>,

@@ -63,7 +63,7 @@ impl TagTable {
         }
     }
 
-    /// The tags of an object.
+    /// Returns the tags that the table has for an object.
     pub(super) fn tags_of(&self, object: ObjectId) -> Option<&[(String, String)]> {
         let row = self.0.0.get(&(object.kind, id_rank(object.id)));
         row.map(Vec::as_slice)
@@ -142,8 +142,8 @@ fn next_row(rest: &mut &str) -> Result<Option<Vec<String>>, String> {
     }
 }
 
-/// Reads a cell after its opening quotation mark. Returns its text, and what follows the closing quotation mark. Two
-/// quotation marks stand for one.
+/// Reads a cell after its opening quotation mark. Returns the text of the cell, and the rest of `quoted` after the
+/// closing quotation mark. Two quotation marks in a cell stand for one.
 fn quoted_cell(quoted: &str) -> Result<(String, &str), String> {
     let (mut cell, mut rest) = (String::new(), quoted);
     loop {

@@ -17,7 +17,7 @@ const BASE: u64 = 32 << 20;
 const BYTES_PER_JOB: u64 = 20 << 20;
 /// The memory in bytes per blob, for its entry in the plan and in copies of the plan.
 const BYTES_PER_BLOB: u64 = 3 * size_of::<BlobEntry>() as u64;
-/// The size in bytes of the temporary files per reference. Real files need 5 to 7 bytes.
+/// The estimated size of the temporary files in bytes per reference. Real files need 5 to 7 bytes.
 const BYTES_PER_REFERENCE: u64 = 8;
 /// The approximate number of sampled blobs from which the number of references is estimated.
 const SAMPLED: usize = 24;
@@ -84,7 +84,7 @@ impl LookupMethod {
 struct NodeFacts {
     /// The number of objects in the blobs, which is at least the number of nodes.
     nodes: u64,
-    /// The sums over all blobs of the bytes that their locations use in a dense and in a sparse store.
+    /// For a dense and for a sparse store, the sum over all blobs of the bytes that the locations of a blob use.
     sums: [u64; 2],
     /// The ids with the lowest and the highest rank.
     ends: Option<(i64, i64)>,

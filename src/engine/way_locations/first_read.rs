@@ -8,8 +8,8 @@ use crate::osm::TypeThenId;
 use crate::pbf::BlobEntry;
 use crate::runtime::Context;
 
-/// The first read of the nodes of a file without an index. Locations are stored as long as they fit into memory and
-/// nodes come in order. In most cases, no other pass over the nodes is needed then.
+/// The first read of the nodes of a file without an index. Stores their locations, as long as the locations fit into
+/// memory and the nodes come in order. If all locations are stored at the end, no other pass over the nodes is needed.
 pub(crate) struct FirstRead {
     memory: GrowingMemory,
     /// `None` if the locations did not fit into memory, or if the nodes were not in order.
@@ -22,8 +22,8 @@ pub(crate) struct FirstRead {
 
 impl FirstRead {
     /// Prepares the first read. Returns `None` if `plan` has the id ranges of all blobs with nodes, if the user chose a
-    /// method of looking up locations, or if the locations would probably not fit into memory. Also returns `None`
-    /// unless all nodes are in blobs at the start of the file that contain only nodes.
+    /// method of looking up locations, or if the locations would probably not fit into memory. Also returns `None` if a
+    /// node is outside the blobs at the start of the file that contain only nodes.
     pub(crate) fn prepare(plan: &BlobPlan, options: &LocateOptions, ctx: &Context) -> Option<Self> {
         let parts = NodeParts::of(&plan.entries);
         if parts.is_mixed || !parts.nodes.iter().any(BlobEntry::has_kinds_only) {
@@ -40,7 +40,7 @@ impl FirstRead {
         })
     }
 
-    /// Returns the preparation of batches for the store.
+    /// Returns the preparation that each batch needs before it is passed to [`add`](Self::add).
     pub(crate) fn preparation(&self) -> Preparation {
         let store = self.store.as_ref();
         store.map_or_else(Preparation::default, LocationStore::preparation)

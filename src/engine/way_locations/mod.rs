@@ -57,7 +57,7 @@ pub(crate) struct LocateOptions {
     /// The maximum memory in bytes; `None` for four fifths of the available memory, at most 7 GiB.
     pub max_memory: Option<u64>,
     /// The approximate number of ranges of ids for a join on disk; `None` for as few ranges as `max_memory` allows. A
-    /// given number is used even if a range then needs more than `max_memory`.
+    /// number set here is used even if a range of that size needs more than `max_memory`.
     pub ranges: Option<u64>,
 }
 
@@ -82,8 +82,8 @@ impl LocateOptions {
 pub(crate) struct NodeParts {
     pub nodes: Vec<BlobEntry>,
     pub rest: Vec<BlobEntry>,
-    /// Whether there are nodes outside the blobs at the start of the file that contain only nodes. A way may then
-    /// precede its nodes, so `nodes` is empty, and `rest` has all blobs.
+    /// Whether there are nodes outside the blobs at the start of the file that contain only nodes. If there are, a way
+    /// may precede its nodes. So `nodes` is empty, and `rest` has all blobs.
     is_mixed: bool,
 }
 
@@ -178,9 +178,9 @@ impl<'f> WayLocator<'f> {
         }
     }
 
-    /// Looks up the locations of the nodes of all ways. Calls `read` with the blobs of nodes in order, in one call or
-    /// in several. `read` must add all nodes of these blobs to the store, and may also use the nodes for other
-    /// purposes.
+    /// Looks up the locations of the nodes of all ways. If [`calls_read_for_nodes`](Self::calls_read_for_nodes) is
+    /// `true`, calls `read` with the blobs of nodes in file order, in one call or in several. `read` must add all nodes
+    /// of these blobs to the store, and may also use the nodes for other purposes.
     pub(crate) fn locate(
         &self,
         read: impl FnMut(&[BlobEntry], &mut LocationStore) -> Result<()>,
@@ -200,7 +200,8 @@ impl<'f> WayLocator<'f> {
         self.locate(|blobs, store| nodes::read_all(self.source.file, blobs, store, self.source.ctx))
     }
 
-    /// Looks up the locations in a list in memory of the given form. `read` adds the nodes of blobs to this list.
+    /// Stores the locations of all nodes in memory, in a store of the given form. `read` adds the nodes of blobs to
+    /// this store.
     fn locate_in_memory(
         &self,
         form: StoreForm,
@@ -305,8 +306,8 @@ impl BlobLocations<'_> {
         matches!(self, Self::OnDisk(_))
     }
 
-    /// Appends the locations for `refs` to `locations`. If [`needs_all`](Self::needs_all) is set, `refs` must be the
-    /// next references of the blob.
+    /// Appends the locations for `refs` to `locations`. If [`needs_all`](Self::needs_all) is `true`, `refs` must
+    /// continue where the previous call for this blob ended.
     pub(crate) fn find(
         &mut self,
         refs: &[i64],

@@ -33,8 +33,8 @@ pub(super) fn node_ids(source: PlannedFile<'_>, ranks: &RangeInclusive<u64>) -> 
 fn may_meet(entry: &BlobEntry, ranks: &RangeInclusive<u64>) -> bool {
     let only_nodes = entry.kinds.single() == Some(ObjectKind::Node);
     let (first, last) = (id_rank(entry.min_id), id_rank(entry.max_id));
-    // The id range of a blob with several kinds of objects says nothing about its nodes, so such a blob may always
-    // contain them.
+    // If a blob has several kinds of objects, its id range says nothing about the ids of its nodes, so it may contain
+    // any node.
     entry.kinds.contains(ObjectKind::Node)
         && (!only_nodes || first <= *ranks.end() && last >= *ranks.start())
 }

@@ -22,7 +22,7 @@ impl PbfWriter {
         is_wanted
     }
 
-    /// The [fingerprint](id_fingerprint) of all blobs that were appended.
+    /// Returns the [fingerprint](id_fingerprint) of all blobs that were appended.
     pub(crate) fn id_fingerprint(&self) -> u64 {
         id_fingerprint(self.entries.iter().chain(self.last.entries()))
     }
@@ -116,7 +116,8 @@ impl PbfWriter {
     }
 
     /// Removes the last blobs of an output with a spatial layout. Returns them as hosts, in which the table of contents
-    /// is embedded beside the objects. Returns no hosts if the last blob is longer than `MAX_HOST_LEN`.
+    /// is embedded beside the objects. If the payload of the last blob is longer than `MAX_HOST_LEN`, removes no blobs
+    /// and returns no hosts.
     pub(super) fn take_whole_hosts(&mut self) -> Result<Vec<TableHost>> {
         let hosts = self
             .last
@@ -135,8 +136,8 @@ impl PbfWriter {
         hosts: &[TableHost],
     ) -> Result<(Option<TocPointer>, Option<TocSummary>)> {
         let start = self.position;
-        // The objects of the hosts are those of the last blobs. The table has no entries for these blobs, because the
-        // hosts contain the table.
+        // The last entries are those of the hosts. The table has no entries for hosts, because it is stored in the
+        // hosts themselves.
         self.entries.truncate(self.entries.len() - hosts.len());
         let flags = TocFlags {
             sorted: self.written.sorted,
@@ -171,8 +172,8 @@ impl PbfWriter {
     }
 }
 
-/// Returns the entries of the hosts among the frames of a table of contents. Reads the frames as a reader of the file
-/// does, so that both get the same entries.
+/// Returns the entries of the hosts among the frames of a table of contents. Parses the frames as a reader of the file
+/// does, so that the summary is made from the same entries.
 fn entries_of_hosts(frames: &[u8], start: u64) -> FormatResult<Vec<BlobEntry>> {
     let mut reader = TocReader::new(start);
     reader.add(frames)?;

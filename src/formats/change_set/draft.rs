@@ -28,8 +28,8 @@ pub(in crate::formats) struct Draft {
 }
 
 impl Draft {
-    /// Returns a draft without content. The tags, refs and locations that are appended to the lists of `set` after this
-    /// call belong to the draft.
+    /// Returns a draft without content. The tags, refs, locations and roles that are appended to the lists of `set`
+    /// after this call belong to the draft.
     pub(in crate::formats) fn new(
         set: &mut ChangeSet,
         kind: ObjectKind,

@@ -1,4 +1,4 @@
-//! Keeping only the newest change of each object while changes are read.
+//! Removes replaced changes while changes are read, to limit the memory.
 
 use super::{Change, ChangeSet, SameTime, Span};
 use crate::osm::{ObjectKind, StringPool};
@@ -60,7 +60,7 @@ impl NewestChanges {
         self.set.append(changes)?;
         if self.set.memory() >= self.limit {
             self.set.sort_and_keep(self.versions, self.same_time, ctx);
-            // If nothing was worth removing this time, little will be worth removing next time, so the limit grows
+            // If so little was unused that nothing was removed, little will be unused next time. So the limit grows
             // faster.
             let factor = if self.set.remove_unused() { 2 } else { 4 };
             let memory = self.set.memory();
@@ -86,7 +86,7 @@ impl NewestChanges {
 const STRING: usize = 16;
 
 impl ChangeSet {
-    /// The approximate memory in bytes of the changes with their lists and strings.
+    /// Returns the approximate memory in bytes of the changes with their lists and strings.
     pub(crate) fn memory(&self) -> usize {
         size_of_val(self.changes.as_slice())
             + size_of_val(self.tags.as_slice())

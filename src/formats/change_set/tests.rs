@@ -19,7 +19,7 @@ fn change(version: Option<u32>, timestamp: Option<i64>, uid: i32) -> Change {
     }
 }
 
-/// The uid of the change that is kept.
+/// Returns the uid of the change that is kept.
 fn winner(changes: &[Change]) -> Option<i32> {
     let mut set = ChangeSet {
         changes: changes.to_vec(),

@@ -1,4 +1,4 @@
-//! Rows of an augmented diff, with the geometries of features, and their text in GeoJSON.
+//! The rows of an augmented diff, with the geometries of features. Writes these rows as GeoJSON.
 
 use super::OwnedGeometry;
 use super::geojson::{put_geometry, put_string, put_tags};

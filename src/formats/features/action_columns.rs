@@ -14,7 +14,7 @@ use crate::pbf::Info;
 pub struct ActionView<'a>(pub(crate) &'a ActionRow);
 
 impl<'a> ActionView<'a> {
-    /// The kind of the effect.
+    /// Returns the kind of the effect.
     pub const fn action(&self) -> ChangeAction {
         self.0.action
     }
@@ -24,17 +24,17 @@ impl<'a> ActionView<'a> {
         self.0.is_indirect
     }
 
-    /// The kind of the object.
+    /// Returns the kind of the object.
     pub const fn kind(&self) -> ObjectKind {
         self.0.kind
     }
 
-    /// The id of the object.
+    /// Returns the id of the object.
     pub const fn id(&self) -> i64 {
         self.0.id
     }
 
-    /// The metadata of the new version or, after a deletion, that of the deletion.
+    /// Returns the metadata of the new version. For a deletion, this is the version that deleted the object.
     pub fn info(&self) -> Info<'a> {
         Info {
             version: self.0.new_version,
@@ -46,17 +46,17 @@ impl<'a> ActionView<'a> {
         }
     }
 
-    /// The version before the changes; `None` for a creation, or if it is unknown.
+    /// Returns the version before the changes; `None` for a creation, or if the version is unknown.
     pub const fn old_version(&self) -> Option<u32> {
         self.0.old_version
     }
 
-    /// The tags before the changes as pairs of a key and a value; `None` for a creation.
+    /// Returns the tags before the changes as pairs of a key and a value; `None` for a creation.
     pub fn old_tags(&self) -> Option<impl Iterator<Item = (&'a str, &'a str)> + use<'a>> {
         pairs(&self.0.old_tags)
     }
 
-    /// The tags after the changes as pairs of a key and a value; `None` for a deletion.
+    /// Returns the tags after the changes as pairs of a key and a value; `None` for a deletion.
     pub fn new_tags(&self) -> Option<impl Iterator<Item = (&'a str, &'a str)> + use<'a>> {
         pairs(&self.0.new_tags)
     }
@@ -73,7 +73,7 @@ impl<'a> ActionView<'a> {
         put_geometry(self.0.new_geometry.as_ref(), out)
     }
 
-    /// The box around both geometries, in units of 1e-7 degree; `None` if there is no geometry.
+    /// Returns the box around the old and the new geometry, in units of 1e-7 degree; `None` if there is neither.
     pub fn edges(&self) -> Option<Edges<i32>> {
         self.0.extent().map(|extent| extent.edges())
     }

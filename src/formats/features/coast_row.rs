@@ -11,7 +11,7 @@ use crate::pbf::Info;
 /// A row of a layer of a coast.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CoastRow {
-    /// The number of the cell in which a polygon lies.
+    /// The column and the row of the grid cell in which a polygon lies.
     pub cell: Option<[i32; 2]>,
     /// The ids of ways, with commas between them; empty for polygons.
     pub ways: String,
@@ -23,13 +23,13 @@ pub(crate) struct CoastRow {
 /// The columns of a layer, besides the geometry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CoastColumns {
-    /// No columns: whole polygons.
+    /// The layer has whole polygons and no further columns.
     Polygons,
-    /// `x` and `y`: polygons that lie in cells.
+    /// The layer has polygons that are divided by grid cells, with the columns `x` and `y`.
     Cells,
-    /// `ways`: lines.
+    /// The layer has lines, with the column `ways`.
     Lines,
-    /// `kind`, `ways`, `node` and `description`: problems.
+    /// The layer has problems, with the columns `kind`, `ways`, `node` and `description`.
     Problems,
 }
 
@@ -78,7 +78,7 @@ pub(crate) type CoastColumn = TableColumn<CoastRows>;
 
 #[cfg(feature = "parquet")]
 impl CoastColumns {
-    /// Returns the columns of the table, of which the last two are the box and the geometry.
+    /// Returns the columns of the table. The last two columns are the box and the geometry.
     pub(crate) fn table_columns(self) -> Vec<CoastColumn> {
         use ColumnGetter::{Bbox, Geometry, Int32, Int64, Text};
         let ways = CoastColumn::required("ways", Text(|row| Some(row.ways.as_str())));

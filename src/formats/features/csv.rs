@@ -1,4 +1,4 @@
-//! Writing features as comma-separated values: attributes, a location, and columns of tags.
+//! Writes features as comma-separated values: attributes, a location, and columns of tags.
 
 use super::feature_id::FeatureId;
 #[cfg(feature = "parquet")]
@@ -21,7 +21,7 @@ const PLACE: [&str; 2] = ["@lon", "@lat"];
 const GEOMETRY: &str = "@geometry";
 /// The name of the column with all tags.
 const TAGS: &str = "tags";
-/// The key of the tag that has a column in addition to the column of all tags.
+/// The key of the tag that has a column of its own beside the column with all tags.
 const NAME: &str = "name";
 
 /// Returns the row with the names of the columns.

@@ -1,4 +1,4 @@
-//! The changes of one user, or of one changeset, as one row.
+//! Sums up the changes of each user, or of each changeset, in one row.
 
 use super::action::ActionRow;
 use crate::formats::ChangeAction;
@@ -44,10 +44,10 @@ pub struct EditGroup {
     pub ways: u64,
     /// The number of changed relations.
     pub relations: u64,
-    /// The time of the first new version in seconds since 1970.
+    /// The earliest time of a new version, in seconds since 1970.
     #[serde(serialize_with = "as_text")]
     pub first: Option<i64>,
-    /// The time of the last new version in seconds since 1970.
+    /// The latest time of a new version, in seconds since 1970.
     #[serde(serialize_with = "as_text")]
     pub last: Option<i64>,
     /// The box around all old and new geometries, as west, south, east and north in degrees.

@@ -1,4 +1,4 @@
-//! Writing GeoJSON. The output is byte for byte that of osmium.
+//! Writes GeoJSON, byte for byte as osmium does.
 
 use super::feature_id::FeatureId;
 use super::options::{Attribute, Attributes};

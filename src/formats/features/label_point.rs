@@ -144,7 +144,7 @@ fn joining_turn(geometry: &Geometry<'_>) -> Option<MapTurn> {
 struct Plane {
     /// The point of the map to which coordinates are relative.
     origin: Point,
-    /// The turn of the map; `None` if the map stays as it is.
+    /// The turn of the map that joins parts at the antimeridian; `None` if the map is not turned.
     turn: Option<MapTurn>,
 }
 

@@ -202,7 +202,8 @@ impl Geometry<'_> {
 }
 
 impl Feature<'_> {
-    /// The value of a numeric attribute; 0 if the object does not have it. Times are in seconds since 1970.
+    /// Returns the value of a numeric attribute; 0 if the object does not have the attribute. Times are in seconds
+    /// since 1970.
     fn number(&self, attribute: Attribute) -> i64 {
         match attribute {
             Attribute::Id => self.id,
@@ -240,13 +241,13 @@ impl Feature<'_> {
     }
 }
 
-/// The rings of a polygon, the outer ring first. Each begins and ends with the same point.
+/// Returns the rings of a polygon, the outer ring first. Each ring begins and ends with the same point.
 fn closed_rings(polygon: &AreaPolygon) -> impl Iterator<Item = ClosedRing<'_>> {
     let rings = std::iter::once(&polygon.outer).chain(&polygon.holes);
     rings.map(|points| ClosedRing { points, next: 0 })
 }
 
-/// An iterator over the points of a ring, which ends with the first point again.
+/// An iterator over the points of a ring. It returns the first point again at the end.
 struct ClosedRing<'a> {
     points: &'a [Point],
     next: usize,

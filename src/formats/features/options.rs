@@ -1,4 +1,4 @@
-//! The form of features: format, attributes, and unique ids.
+//! The options for writing features: format, attributes, and unique ids.
 
 #[cfg(feature = "parquet")]
 use crate::formats::DerivedColumns;
@@ -120,7 +120,7 @@ impl Attribute {
         Self::WayNodes,
     ];
 
-    /// The name of the attribute.
+    /// Returns the name of the attribute.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Type => "type",
@@ -170,7 +170,7 @@ impl Attributes {
         self.names.iter().any(|(_, known)| known == name)
     }
 
-    /// The attributes and their names, in the order of the output.
+    /// Returns the attributes and their names, in the order of the output.
     pub fn iter(&self) -> impl Iterator<Item = (Attribute, &str)> {
         self.names
             .iter()
@@ -191,7 +191,7 @@ pub enum UniqueId {
     TypeAndId,
 }
 
-/// The form of features.
+/// The options for writing features.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FeatureOptions {

@@ -1,4 +1,4 @@
-//! Writing rows for `COPY` in PostgreSQL. The output is byte for byte that of osmium.
+//! Writes rows for `COPY` in PostgreSQL, byte for byte as osmium does.
 
 use super::feature_id::FeatureId;
 use super::options::{Attribute, Attributes, TagColumn};

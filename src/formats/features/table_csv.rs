@@ -1,4 +1,4 @@
-//! Tables as comma-separated values.
+//! Writes tables as comma-separated values.
 
 use super::geojson::put_tags;
 use crate::formats::csv::CsvText;

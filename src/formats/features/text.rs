@@ -32,7 +32,7 @@ pub(crate) struct FeatureChunk {
     pub(super) text: ChunkText,
     /// The number of features that are attributed to this chunk: 0 for most pieces of a long text.
     pub(crate) features: u64,
-    /// Whether the chunk continues the text of the chunk before.
+    /// Whether the chunk continues the text of the previous chunk.
     pub(super) is_continued: bool,
 }
 
@@ -47,8 +47,8 @@ pub(super) enum ChunkText {
 /// The size in bytes of the pieces of a long text. The last piece may be nearly twice as long.
 const PIECE: usize = 1 << 20;
 
-/// The text of long features, which is handed out in pieces: many chunks wait to be written, and a single feature may
-/// have 100 MB.
+/// The text of long features. It is handed out in pieces to limit the memory: many chunks may wait to be written, and a
+/// single feature may have 100 MB.
 struct LongText {
     text: String,
     /// The positions at which the numbers of features are inserted.
@@ -161,7 +161,7 @@ impl FeatureText {
         Ok(())
     }
 
-    /// The length in bytes of the text that [`take`](Self::take) has not returned yet.
+    /// Returns the length in bytes of the text that [`take`](Self::take) has not returned yet.
     pub(crate) fn len(&self) -> usize {
         let left = |long: &LongText| long.text.len() - long.taken;
         self.text.len() + self.long.as_ref().map_or(0, left)
@@ -203,7 +203,7 @@ impl FeatureText {
         }))
     }
 
-    /// Encodes the next piece of a long text; `None` if there is none.
+    /// Encodes the next piece of a long text. Returns `None` if there is no long text.
     fn take_piece(&mut self) -> io::Result<Option<FeatureChunk>> {
         let Some(long) = &mut self.long else {
             return Ok(None);
@@ -211,7 +211,7 @@ impl FeatureText {
         let range = long.next_piece();
         let piece = &long.text[range.clone()];
         let (text, features) = match self.options.unique_id {
-            // The number of a feature is inserted where the feature begins.
+            // A feature counts in the piece that has the position of its number.
             UniqueId::Counter => {
                 let numbers = long.number_positions(&range);
                 let features = numbers.len() as u64;
@@ -246,7 +246,8 @@ mod tests {
         Point::new(at, -at)
     }
 
-    /// Returns the sizes of all chunks of three features, of which the second one is long, and the text of all.
+    /// Returns the sizes of all chunks of three features, and the text of all chunks together. The second feature has
+    /// `len` points.
     fn chunks(options: &FeatureOptions, len: i32) -> (Vec<usize>, String) {
         let (mut buffer, mut sizes, mut all) =
             (FeatureText::new(options), Vec::new(), String::new());

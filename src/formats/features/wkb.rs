@@ -1,4 +1,4 @@
-//! Geometries as well-known binary (WKB), little-endian.
+//! Writes geometries as well-known binary (WKB), little-endian.
 
 use super::{Geometry, closed_rings};
 use crate::geometry::Point;

@@ -1,5 +1,5 @@
-//! Writing features as lines, with the geometry as WKT and the tags in the notation of OPL. The output is byte for byte
-//! that of osmium.
+//! Writes features as lines, with the geometry as WKT and the tags in the notation of OPL, byte for byte as osmium
+//! does.
 
 use super::feature_id::FeatureId;
 use super::options::{Attribute, Attributes};

@@ -1,4 +1,4 @@
-//! Reading the datasets of an o5m file.
+//! Reads the datasets of an o5m file.
 
 use super::objects::{self, DeltaState};
 use super::varint::{self, Varint};
@@ -247,8 +247,8 @@ impl O5mChunks {
         Ok(())
     }
 
-    /// Ends a file that has no end mark. If only the objects before damage are wanted, the missing mark is an error.
-    /// Otherwise, it is a warning.
+    /// Ends a file that has no end mark. If `salvages` is set, the missing mark counts as damage and is an error.
+    /// Otherwise, it causes a warning.
     fn end_without_mark(&mut self) -> Result<()> {
         self.progress = Progress::Done;
         if self.salvages {
@@ -285,7 +285,7 @@ impl O5mChunks {
     }
 }
 
-/// The estimated memory of a set, in bytes.
+/// Returns the estimated memory of a set, in bytes.
 pub(in crate::formats) fn memory(set: &ChangeSet) -> u64 {
     let changes = size_of_val(set.changes());
     let lists = set.tags.len() * 4 + set.refs.len() * 16;

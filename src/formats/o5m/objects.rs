@@ -1,4 +1,4 @@
-//! Parsing datasets of an o5m file into a change set.
+//! Parses datasets of an o5m file into a change set.
 
 use super::DatasetError;
 use super::strings::{Meaning, O5mStrings};

@@ -65,9 +65,10 @@ impl O5mStrings {
         self.set += 1;
     }
 
-    /// Reads a string or, with `is_pair`, a pair of strings. They are inline, or a reference to an entry. `understand`
-    /// parses the two strings, and ignores the second one if `is_pair` is false. `wrap` converts the parsed result to a
-    /// [`Meaning`], which the entry caches. `known` converts a cached meaning of the wanted kind back to the result.
+    /// Reads a string or, with `is_pair`, a pair of strings. The strings are stored inline, or as a reference to an
+    /// entry. `understand` parses the two strings, and ignores the second one if `is_pair` is false. `wrap` converts
+    /// the parsed result to a [`Meaning`], which the entry caches. `known` converts a cached meaning back to the
+    /// result, and returns `None` for a meaning of another kind.
     #[inline]
     pub(super) fn read<T: Copy>(
         &mut self,
@@ -101,7 +102,7 @@ impl O5mStrings {
         Ok(parsed)
     }
 
-    /// The entry with the given number; 1 is the newest.
+    /// Returns the entry with the given number; 1 is the newest.
     fn entry_of_number(&mut self, number: u64) -> Result<&mut StringEntry, String> {
         let missing = || {
             format!(

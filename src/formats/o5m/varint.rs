@@ -1,4 +1,4 @@
-//! Reading the numbers, lists and strings of a dataset.
+//! Reads the numbers, lists and strings of a dataset.
 
 use super::DatasetError;
 
@@ -14,7 +14,7 @@ impl<'a> DatasetCursor<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// The offset of the next byte.
+    /// Returns the offset of the next byte.
     pub(super) const fn at(&self) -> usize {
         self.at
     }

@@ -1,4 +1,4 @@
-//! Tables of augmented diffs, which have a row with both states for each object.
+//! Tables of augmented diffs. Each object has a row with its states before and after the changes.
 
 use super::PageCompression;
 use super::column_buffer::{put_table_rows, table_schema};

@@ -153,7 +153,7 @@ impl ColumnBuffer {
     }
 
     /// Adds the value of a row. The buffer must have been created for the type of the column. `text` converts a text of
-    /// the row.
+    /// the row to a [`ByteArray`].
     #[inline]
     pub(super) fn push<T: RowType>(
         &mut self,

@@ -95,8 +95,8 @@ impl<T> Values<T> {
         self.end_list_at(count, i16::from(count > 0));
     }
 
-    /// Makes the last `count` values a list in a column whose lists may be absent. Adds an absent list if there is no
-    /// count.
+    /// Makes the last `count` values a list in a column whose lists may be absent. Adds an absent list if `count` is
+    /// `None`.
     pub(super) fn end_optional_list(&mut self, count: Option<usize>) {
         let definition = count.map_or(0, |count| 1 + i16::from(count > 0));
         self.end_list_at(count.unwrap_or(0), definition);

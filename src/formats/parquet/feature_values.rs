@@ -138,7 +138,7 @@ impl<'k> FeatureValues<'k> {
                     let cell = cell.map(|cell| ByteArray::from(cell.to_string().as_str()));
                     values.push_optional(cell);
                 }
-                // Geometries are added when the rows are complete.
+                // Geometries are added after all rows of the batch.
                 _ => {}
             }
         }

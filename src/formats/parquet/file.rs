@@ -71,7 +71,7 @@ impl ParquetFile {
         Ok(Self { writer })
     }
 
-    /// The number of bytes written.
+    /// Returns the number of bytes written.
     pub(crate) fn len(&self) -> u64 {
         self.writer.bytes_written() as u64
     }

@@ -20,7 +20,7 @@ impl GeometryType {
         Self::MultiPolygon,
     ];
 
-    /// The name of the type in GeoParquet.
+    /// Returns the name of the type in GeoParquet.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Point => "Point",

@@ -48,8 +48,8 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum GeoParquetVersion {
-    /// Version 1.1, which all GeoParquet readers support. Geometries are WKB in a column of type BYTE_ARRAY, which the
-    /// metadata of the file describes.
+    /// Version 1.1, which all GeoParquet readers support. Geometries are WKB in a column of type BYTE_ARRAY. Only the
+    /// metadata of the file marks it as a geometry column.
     #[default]
     V1,
     /// Version 2.0, in which the geometry column also has the Parquet type GEOMETRY.
@@ -66,8 +66,8 @@ pub enum PageCompression {
     Zstd(u8),
 }
 
-/// The level of zstd unless another one is given. Level 3 makes tables of features 2.6 % smaller, and takes a fifth
-/// longer. The additional work goes into coordinates, which hardly repeat.
+/// The default level of zstd. Level 3 would make tables of features 2.6 % smaller, but takes a fifth longer. Most of
+/// the additional time is spent on coordinates, which hardly repeat.
 const DEFAULT_LEVEL: u8 = 2;
 
 impl Default for PageCompression {
@@ -121,7 +121,7 @@ pub struct GeoParquetOptions {
     /// The keys of partitions, from the outermost directory to the innermost. If there are several themes, each is a
     /// partition, even without [`PartitionKey::Theme`].
     pub partition: Vec<PartitionKey>,
-    /// The size in bytes at which a file ends and another one begins. If it is given, the output is a directory even
+    /// The size in bytes at which a file ends and another one begins. If a size is set, the output is a directory even
     /// without partitions. `None` means [`MAX_FILE_LEN`] if there are partitions or several themes, and otherwise a
     /// single file of any size.
     pub max_file_len: Option<u64>,
@@ -155,7 +155,7 @@ impl GeoParquetOptions {
     }
 }
 
-/// The form of tables of objects.
+/// Options of a table of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObjectTableOptions {
@@ -166,7 +166,7 @@ pub struct ObjectTableOptions {
 }
 
 impl Default for ObjectTableOptions {
-    /// zstd, and [`MAX_FILE_LEN`] as the size at which a file ends.
+    /// Returns options with zstd, and with [`MAX_FILE_LEN`] as the size at which a file ends.
     fn default() -> Self {
         Self {
             compression: PageCompression::default(),
@@ -176,7 +176,7 @@ impl Default for ObjectTableOptions {
 }
 
 impl Default for GeoParquetOptions {
-    /// GeoParquet 1.1 in one file, zstd, with metadata.
+    /// Returns options for GeoParquet 1.1 in one file, with zstd and with metadata.
     fn default() -> Self {
         Self {
             version: GeoParquetVersion::default(),

@@ -41,7 +41,7 @@ impl PartitionKey {
         }
     }
 
-    /// Each value of a key has a number. Returns the size of this number in bits.
+    /// Returns the size in bits of the numbers that stand for the values of the key.
     const fn bits(self) -> u32 {
         match self {
             Self::GeometryType => 2,
@@ -161,12 +161,12 @@ impl Partitioning {
         self.keys.is_empty()
     }
 
-    /// The names of the keys.
+    /// Returns the names of the keys.
     pub(super) fn key_names(&self) -> impl Iterator<Item = &'static str> {
         self.keys.iter().map(|key| key.name())
     }
 
-    /// The themes of the table.
+    /// Returns the themes of the table.
     pub(crate) const fn themes(&self) -> &ThemeSet {
         &self.themes
     }
@@ -237,7 +237,7 @@ const fn h3_bits_below(resolution: u8) -> u32 {
 /// index.
 fn h3_number(resolution: u8, point: Point) -> u32 {
     let bits = PartitionKey::H3(resolution).bits();
-    // The coordinates and the resolution are always within their ranges.
+    // The cell exists, because the coordinates and the resolution are always within their ranges.
     let cell = h3_cell(resolution, point).map_or(0, u64::from);
     (cell >> h3_bits_below(resolution) & ((1 << bits) - 1)) as u32
 }

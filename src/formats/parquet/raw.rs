@@ -32,7 +32,7 @@ pub(crate) struct ObjectRows {
     tags: Vec<(Range<u32>, Range<u32>)>,
     refs: Vec<i64>,
     members: Vec<(ObjectKind, i64, Range<u32>)>,
-    /// The number of tags that were left out, because an earlier tag of the object has their key.
+    /// The number of tags that were left out, because an earlier tag of the same object has the same key.
     pub(crate) repeated_keys: u64,
     /// The objects that were left out because their rows would be too large.
     pub(crate) oversized: OversizedObjects,
@@ -120,7 +120,7 @@ impl ObjectTable {
     }
 }
 
-/// The number of rows of the next batch.
+/// Returns the number of rows of the next batch.
 fn batch_len(rows: &[ObjectRow]) -> usize {
     let mut parts = 0;
     let is_before_end = |row: &&ObjectRow| {
@@ -212,7 +212,7 @@ impl ObjectRows {
         }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
@@ -237,7 +237,7 @@ impl ObjectRows {
         }
     }
 
-    /// The approximate memory of the rows in bytes.
+    /// Returns the approximate memory of the rows in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.rows.len() * size_of::<ObjectRow>()
             + self.texts.len()

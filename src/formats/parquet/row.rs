@@ -111,7 +111,7 @@ impl<'a> FeatureRow<'a> {
 pub(crate) struct StoredTags<'a>(Varints<'a>);
 
 impl StoredTags<'_> {
-    /// The size in bytes of the tags that are left.
+    /// Returns the size in bytes of the tags that were not returned yet.
     pub(super) fn len(&self) -> usize {
         self.0.rest().len()
     }

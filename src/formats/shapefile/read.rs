@@ -1,4 +1,4 @@
-//! Reading the polygons of Shapefiles.
+//! Reads the polygons of Shapefiles.
 
 use super::{FILE_CODE, HEADER_LEN, ShapeType};
 use crate::error::{Error, FileResult, Result};
@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// The length in bytes of the values before the starts of the rings in a polygon.
+/// The length in bytes of the values in a polygon record before the list of the starts of its rings.
 const POLYGON_HEADER_LEN: usize = 44;
 
 /// A reader of a Shapefile of polygons.
@@ -42,7 +42,8 @@ impl ShapefileReader {
         Ok(reader)
     }
 
-    /// Reads the rings of the next polygon, without their last points; `None` at the end. Outer rings are clockwise.
+    /// Reads the rings of the next polygon, without their last points, which repeat the first ones. Returns `None` at
+    /// the end of the file. Outer rings are clockwise.
     pub(crate) fn next_rings(&mut self) -> Result<Option<Vec<Vec<Point>>>> {
         if self.left == 0 {
             return Ok(None);

@@ -11,7 +11,7 @@ use crate::for_tests::rounds::rounds;
 use super::shape::{Point, Polygon, Ring, Shape};
 pub(super) use places::{places_of_lines, points};
 
-/// A point whose coordinates are from 0 to `limit` - 1.
+/// Returns a random point whose coordinates are from 0 to `limit` - 1.
 fn random_point(random: &mut Random, limit: i32) -> (i32, i32) {
     (random.below(limit), random.below(limit))
 }
@@ -58,7 +58,7 @@ fn star(
     (0..corners).map(corner).collect()
 }
 
-/// A shape of random rings on a grid, invalid in most cases.
+/// Returns a shape of random rings on a grid. The shape is invalid in most cases.
 fn scribble(random: &mut Random, grid: i32, scale: i32) -> Shape {
     let mut corners = |most| -> Vec<(i32, i32)> {
         let count = random.between(1, most);

@@ -2,7 +2,7 @@
 
 use crate::geometry::Point;
 
-/// The points at places, which are pairs of a longitude and a latitude in degrees.
+/// Returns the points at places. A place is a pair of a longitude and a latitude in degrees.
 pub fn points(places: &[(f64, f64)]) -> Vec<Point> {
     let places = places.iter();
     places
@@ -10,7 +10,7 @@ pub fn points(places: &[(f64, f64)]) -> Vec<Point> {
         .collect()
 }
 
-/// The places of lines that were cut.
+/// Returns the places of the points of lines that were cut.
 pub fn places_of_lines(parts: Option<Vec<Vec<Point>>>) -> Vec<Vec<(f64, f64)>> {
     let degrees = |point: &Point| (point.lon(), point.lat());
     let parts = parts.unwrap().into_iter();

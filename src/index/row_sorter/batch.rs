@@ -110,8 +110,8 @@ impl RowBatch {
     }
 }
 
-/// The first bytes of a row as a number, by which rows with the same key are ordered in a run. Rows whose first bytes
-/// are equal are in no particular order there.
+/// The first bytes of a row as a number, by which rows with the same key are ordered in a run. In a run, rows with the
+/// same key and the same prefix are in no particular order.
 pub(super) type RowPrefix = u128;
 
 /// Returns the prefix of a row.
@@ -136,7 +136,7 @@ pub(super) fn rows_by_key(batches: &[RowBatch]) -> impl Iterator<Item = (u64, &[
         rows.extend(numbered.map(|(row, number)| (row.key, index, number)));
     }
     rows.sort_unstable_by_key(|(key, ..)| *key);
-    // Each row is looked at once, and not in each comparison, because rows are scattered in memory.
+    // The prefix of each row is read once, and not in each comparison, because rows are scattered in memory.
     let mut prefixes: Vec<(RowPrefix, u32, u32)> = Vec::new();
     let equal_keys = rows.chunk_by_mut(|(one, ..), (other, ..)| one == other);
     for equal in equal_keys.filter(|equal| equal.len() > 1) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The number of low bits of a counted key that give the index of its count within a page of counts. Pages are small,
-/// because larger pages would consist mostly of zeros if many partitions have few rows each.
+/// because larger pages would consist mostly of zeros if the keys are far apart.
 const PAGE_BITS: u32 = 6;
 
 /// The meaning of the bits of a key.

@@ -199,7 +199,7 @@ pub(crate) struct SortedRows {
     /// The runs in memory.
     runs: Vec<SortedRun>,
     in_memory: usize,
-    /// The runs in files. The runs of a level were merged from runs of the level before.
+    /// The runs in files, by level. Except in the first level, each run was merged from runs of the level before.
     levels: Vec<Vec<SortedRun>>,
     counts: KeyCounts,
     directory: PathBuf,

@@ -16,7 +16,7 @@ pub(crate) struct RowPortions<'s> {
     taken: u64,
     /// The last row that was returned.
     last: Option<LastRow>,
-    /// For each run, where the rows begin that may still have to be returned.
+    /// For each run, the place from which on rows may still have to be returned.
     starts: Vec<RunStart>,
 }
 
@@ -28,12 +28,12 @@ struct LastRow {
     equal: usize,
 }
 
-/// The place in a run where the rows begin that may still have to be returned.
+/// A place in a run. All rows of the range that precede this place were returned.
 #[derive(Clone, Copy, Default)]
 struct RunStart {
-    /// The index of the first block with such a row.
+    /// The index of the block that contains the place.
     block: usize,
-    /// The key and the prefix of the first such row, or of an earlier one.
+    /// The key and the prefix of the row at the place, or lower values.
     first: (u64, RowPrefix),
 }
 
@@ -56,7 +56,8 @@ impl NextRows<'_> {
         end.is_some_and(|(key, row)| first > (*key, prefix_of(row)))
     }
 
-    /// Takes the next row of a run.
+    /// Adds the next row of a run, unless the row was returned before or is left for a later part. Returns `Break` if
+    /// all further rows of the run are left for later parts.
     fn add_row(&mut self, key: u64, row: &[u8]) -> ControlFlow<()> {
         let at = (key, row);
         if let Some(last) = self.last {
@@ -141,7 +142,8 @@ impl<'s> RowPortions<'s> {
             if next.leaves_all_from(start.first) {
                 continue;
             }
-            // The place of the first row of the run that does not precede the last returned row, if any.
+            // The place of the first row of the run that does not precede the last returned row; `None` until this row
+            // is found.
             let mut first = None;
             run.for_each(
                 &keys,
@@ -184,7 +186,7 @@ mod tests {
     fn a_pass_skips_the_blocks_of_earlier_parts() {
         let bits = KeyBits::new(8, 32);
         let directory = tempfile::tempdir().unwrap();
-        // Long rows with the same key; each is a block. There are a run in memory and some in files.
+        // The rows are long and have the same key. Each row is a block of its own, and the runs with rows are in files.
         const ROW: usize = 40_000;
         let limits = RowLimits::new(20 * ROW, 1000);
         let sorter = RowSorter::new(limits, bits, directory.path(), &Context::default());
@@ -202,7 +204,7 @@ mod tests {
         while let Some(rows) = portions.next() {
             assert_eq!(rows.unwrap().count(), 10);
             let passed: usize = portions.starts.iter().map(|start| start.block).sum();
-            // The block of the last row of the part before.
+            // The next pass begins at the block with the last row of the part before this one.
             assert_eq!(passed, taken.saturating_sub(1));
             taken += 10;
         }

@@ -16,7 +16,7 @@ use std::path::Path;
 
 /// The minimum number of bytes of rows in a block, except in the last block of a run.
 const BLOCK_LEN: usize = 32 << 10;
-/// The size in bytes of the length before a compressed block.
+/// The size in bytes of the uncompressed length, which is stored before a compressed block.
 const SIZE_LEN: usize = size_of::<u32>();
 /// The number of compressed bytes that are written to a file at once.
 const WRITE_LEN: usize = 1 << 20;
@@ -31,7 +31,7 @@ pub(super) struct SortedRun {
 /// A block of a run.
 #[derive(Debug)]
 struct RunBlock {
-    /// The range of keys, from the key of the first row to that of the last row.
+    /// The keys of the rows, from the key of the first row up to and including the key of the last row.
     keys: Range<u64>,
     start: u64,
     len: u32,
@@ -75,8 +75,8 @@ impl SortedRun {
         Ok(())
     }
 
-    /// Calls `take` with each row whose key is in a range, until `take` returns [`ControlFlow::Break`]. Skips the
-    /// blocks before the block with the index `from`. `take` is given the index of the block, the key and the row.
+    /// Calls `take` with each row whose key is in `keys`, until `take` returns [`ControlFlow::Break`]. The arguments of
+    /// `take` are the index of the block, the key and the row. Blocks with an index below `from` are skipped.
     pub(super) fn for_each(
         &self,
         keys: &Range<u64>,
@@ -172,7 +172,7 @@ pub(super) struct RunBuilder {
     keys: Range<u64>,
     /// A buffer in which a block is compressed.
     compressed: Vec<u8>,
-    /// Compressed blocks that are not written to the file yet. `in_file` is the number of bytes that are written.
+    /// The compressed blocks that are not written to the file yet. `in_file` is the number of bytes that the file has.
     bytes: Vec<u8>,
     in_file: u64,
 }
@@ -267,7 +267,7 @@ pub(super) fn merge(
     })
 }
 
-/// Reads the rows of a run in order.
+/// A reader of the rows of a run, in order.
 struct RunCursor<'r> {
     run: &'r SortedRun,
     next_block: usize,

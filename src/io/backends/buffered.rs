@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::io::input::Input;
 use crate::system::Transfer;
 
-/// Writes in the calling thread. This is the only backend that can write streams.
+/// The backend that writes in the calling thread. It is the only backend that can write streams.
 pub(crate) struct Buffered {
     destination: Destination,
     buffer: Vec<u8>,

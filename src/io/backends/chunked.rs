@@ -16,8 +16,7 @@ const COPY_LEN: u64 = 16 << 20;
 /// The minimum size in bytes of a range that is copied within the kernel. A shorter range is read into a chunk.
 const MIN_KERNEL_COPY: u64 = 256 << 10;
 
-/// The minimum size in bytes of a buffer that becomes a segment of a chunk as it is. The bytes of a smaller buffer are
-/// copied.
+/// The minimum size in bytes of a buffer that becomes a segment of a chunk without a copy. A smaller buffer is copied.
 const MIN_OWNED_LEN: usize = 16 << 10;
 
 /// A part of a chunk: either bytes in memory, or a range of an input, given by its offset and its length in bytes.
@@ -91,7 +90,7 @@ pub(crate) trait Executor: Send {
     fn wait(&mut self) -> Result<()>;
 }
 
-/// Cuts the output into jobs at known offsets and submits them to an executor.
+/// The backend that cuts the output into jobs at known offsets and submits them to an executor.
 pub(crate) struct Chunked<E> {
     destination: Arc<Destination>,
     executor: E,
@@ -186,15 +185,16 @@ impl<E: Executor> Backend for Chunked<E> {
         while !rest.is_empty() {
             let (part, behind) = rest.split_at(rest.len().min(self.room()));
             match self.current.segments.last_mut() {
-                // A buffer that was handed over is full, so appending to it would copy it.
+                // A buffer without room is not extended, because that would copy it. Buffers from `write_owned` are
+                // usually full.
                 Some(ChunkSegment::Bytes(gathered))
                     if gathered.capacity() - gathered.len() >= part.len() =>
                 {
                     gathered.extend_from_slice(part);
                 }
                 _ => {
-                    // Unless buffers are handed over, a chunk has a single segment, so the first buffer gets the size
-                    // of the whole chunk.
+                    // A chunk to which only `write` appends has a single segment, so its first buffer gets the size of
+                    // the whole chunk.
                     let len = if self.current.segments.is_empty() {
                         self.room()
                     } else {

@@ -134,16 +134,16 @@ impl Destination {
     }
 
     /// Starts writeback of a written range, so that flushes have little left to write, and requests a flush if one is
-    /// due. For a large output, also drops a range of the same length that lies [`DROP_BEHIND`] bytes earlier from the
-    /// page cache. Does nothing for a stream.
+    /// due. For a large output, also drops from the page cache the range of the same length that lies [`DROP_BEHIND`]
+    /// bytes earlier. Does nothing for a stream.
     pub(super) fn start_writeback(&self, from: u64, len: u64) {
         self.release(from, len);
         self.count_written(len);
     }
 
-    /// Starts writeback after a chunk was written, as [`start_writeback`](Self::start_writeback) does, for backends
-    /// that write chunks in any order. Only a chunk that reaches a multiple of [`WRITEBACK_LEN`] starts writeback, for
-    /// the [`WRITEBACK_LEN`] bytes before this multiple. Chunks in this range that are not written yet are left to the
+    /// Does the same as [`start_writeback`](Self::start_writeback) after a chunk was written, but for backends that
+    /// write chunks in any order. Only a chunk that reaches a multiple of [`WRITEBACK_LEN`] starts writeback, for the
+    /// [`WRITEBACK_LEN`] bytes before this multiple. Chunks in this range that are not written yet are left to the
     /// flushes.
     pub(super) fn start_writeback_of_chunk(&self, from: u64, len: u64) {
         let end = from + len;
@@ -275,8 +275,8 @@ impl Destination {
         Ok(whole.len - left.len)
     }
 
-    /// Copies a short range, such as an end of a range whose middle is shared. A kernel copy of a part of a block takes
-    /// ten times as long on some file systems.
+    /// Copies a short range by a read and a write, such as the start or the end of a range whose middle shares blocks.
+    /// On some file systems, a kernel copy of a part of a block takes ten times as long.
     fn copy_few(&self, input: &Input, part: Transfer) -> Result<()> {
         if part.len == 0 {
             return Ok(());

@@ -43,6 +43,6 @@ pub(crate) trait Backend: Send {
     /// no blocks with the input.
     fn shared_block_len(&self, input: &Input) -> Option<u64>;
     /// Writes all buffered bytes, overwrites the start of the output with `start` and sets the size of the output to
-    /// `len` bytes. A stream keeps its start and its size.
+    /// `len` bytes. For a stream, only writes the buffered bytes.
     fn finish(&mut self, start: &[u8], len: u64) -> Result<()>;
 }

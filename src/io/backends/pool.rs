@@ -52,7 +52,7 @@ impl FilePool {
     }
 }
 
-/// Runs jobs in its own threads.
+/// An executor that runs jobs in its own threads.
 pub(crate) struct Pool {
     /// The queue of jobs; `None` once the pool accepts no more jobs.
     queue: Option<Sender<WriteJob>>,
@@ -73,8 +73,8 @@ struct PoolState {
 }
 
 impl Pool {
-    /// Starts a pool that writes to `destination`. `direct` is the same file opened with `O_DIRECT`; if given, writes
-    /// bypass the page cache until one of them is refused. Fails if no thread can be started.
+    /// Starts a pool that writes to `destination`. `direct` is the same file opened with `O_DIRECT`. If it is set,
+    /// writes bypass the page cache until the file system refuses one of them. Fails if no thread can be started.
     pub(crate) fn start(destination: Arc<Destination>, direct: Option<File>) -> Result<Self> {
         let (queue, jobs) = bounded(QUEUE_LEN);
         let shared = Arc::new(PoolState {
@@ -110,7 +110,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Returns the error of a failed job, on the first call after the failure.
+    /// Fails with the error of a failed job. Only the first call after the failure returns the error.
     fn check_for_failure(&self) -> Result<()> {
         let mut failure = lock(&self.shared.failure);
         match failure.take() {

@@ -2,7 +2,8 @@
 //! write. Several chunks are in flight at a time, and one system call submits several chains.
 //!
 //! A chain that does not complete (a short read or write, an error, an interruption) is repeated with plain reads and
-//! writes, which either succeed or return the error. The ring therefore does not handle errors of single operations.
+//! writes, which do not use the ring. They either succeed or return the error. The ring therefore does not handle
+//! errors of single operations.
 #![allow(unsafe_code)]
 
 use super::chunked::{CHUNK_LEN, Chunk, ChunkSegment, Executor, WriteJob};
@@ -20,12 +21,13 @@ use std::sync::Arc;
 const SLOTS: usize = 6;
 /// Number of entries of the submission queue.
 const ENTRIES: u32 = 256;
-/// Maximum number of segments of a chunk that is read by a chain. A chunk with more segments is filled by plain reads.
+/// The maximum number of segments of a chunk whose input ranges are read by a chain. A chunk with more segments is
+/// filled by plain reads.
 const MAX_SEGMENTS: usize = 16;
 /// The number of chains that are submitted to the kernel together.
 const BATCH: usize = 2;
 
-/// Runs jobs on an io_uring.
+/// An executor that runs jobs on an io_uring.
 pub(crate) struct RingExecutor {
     destination: Arc<Destination>,
     ring: IoUring,

@@ -10,7 +10,7 @@ pub(in crate::pbf) const OVERFLOW: FormatError =
 /// The number of values of a column that are decoded at a time.
 pub(in crate::pbf) const STRIDE: usize = 256;
 
-/// Reads the values of a delta-coded column.
+/// A reader of the values of a delta-coded column.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Delta<'a> {
     deltas: Varints<'a>,
@@ -18,7 +18,7 @@ pub(crate) struct Delta<'a> {
 }
 
 impl<'a> Delta<'a> {
-    /// The values of an absent column.
+    /// The reader of an absent column, which has no values.
     pub(super) const NONE: Self = Self {
         deltas: Varints::new(&[]),
         last: 0,
@@ -28,7 +28,7 @@ impl<'a> Delta<'a> {
         Self::of_bytes(column.as_bytes())
     }
 
-    /// Reads the values of an encoded column.
+    /// Creates a reader of an encoded column.
     pub(super) fn of_bytes(column: &'a [u8]) -> Self {
         Self {
             deltas: Varints::new(column),

@@ -80,7 +80,7 @@ impl<'a> DenseNodes<'a> {
     }
 
     /// Does the same as [`parse`](Self::parse), but leaves out columns of metadata whose length is wrong. Returns the
-    /// columns, whether any were left out, and the result of checking the lengths of the others.
+    /// columns, whether any were left out, and the result of checking the lengths of the remaining columns.
     pub(super) fn parse_damaged(message: &'a [u8]) -> FormatResult<(Self, bool, FormatResult<()>)> {
         let mut dense = Self::columns_of(message)?;
         let (len, mut left_out) = (dense.len, false);
@@ -177,7 +177,7 @@ impl<'a> DenseNodes<'a> {
     ) -> FormatResult<()> {
         let [mut ids, mut lats, mut lons] = [&self.ids, &self.lats, &self.lons].map(Delta::new);
         let mut columns = [[0; STRIDE]; 3];
-        // The number of nodes directly before the current ones that have been passed without reading their coordinates.
+        // The number of nodes directly before the current ones whose coordinates have been neither read nor skipped.
         let mut unread = 0;
         for start in (0..self.len).step_by(STRIDE) {
             let count = (self.len - start).min(STRIDE);
@@ -262,7 +262,7 @@ pub(crate) struct RawNode<'a> {
     pub info: RawInfo,
 }
 
-/// Walks all columns of a DenseNodes message together.
+/// A cursor that reads all columns of a DenseNodes message together, node by node.
 #[derive(Debug, Clone)]
 pub(crate) struct RawNodes<'a> {
     left: usize,
@@ -365,14 +365,14 @@ impl<'a> RawNodes<'a> {
     }
 }
 
-/// Reads the metadata of selected nodes of a DenseNodes message. Adds up all deltas between two selected nodes at once,
-/// which is several times as fast as reading each value.
+/// A cursor that reads the metadata of selected nodes of a DenseNodes message. It adds up all deltas between two
+/// selected nodes at once, which is several times as fast as reading each value.
 #[derive(Debug, Clone)]
 pub(in crate::pbf) struct InfoCursor<'a> {
     nodes: RawNodes<'a>,
     /// The index of the next node.
     next: usize,
-    /// The metadata of the node before the next one.
+    /// The metadata of the node that was read last, whose index is `next - 1`.
     last: RawInfo,
 }
 

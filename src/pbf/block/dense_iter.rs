@@ -21,7 +21,7 @@ impl DenseNodes<'_> {
     }
 }
 
-/// Iterates over the nodes of a DenseNodes message, with strings, and with coordinates in nanodegrees.
+/// An iterator over the nodes of a DenseNodes message, with strings, and with coordinates in nanodegrees.
 #[derive(Debug, Clone)]
 pub struct DenseNodesIter<'b> {
     nodes: RawNodes<'b>,

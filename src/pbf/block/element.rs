@@ -70,7 +70,7 @@ impl<'a> Info<'a> {
     }
 }
 
-/// Iterates over the tags of an object as pairs of key and value.
+/// An iterator over the tags of an object as pairs of key and value.
 #[derive(Debug, Clone)]
 pub struct Tags<'b> {
     strings: &'b StringTable<'b>,
@@ -207,7 +207,7 @@ impl<'b> Node<'b> {
     }
 }
 
-/// Iterates over the node ids of a way, and decodes their deltas.
+/// An iterator over the node ids of a way, which decodes their deltas.
 #[derive(Debug, Clone)]
 pub struct Refs<'b> {
     deltas: Varints<'b>,
@@ -334,7 +334,7 @@ pub struct Member<'b> {
     pub role: &'b str,
 }
 
-/// Iterates over the members of a relation.
+/// An iterator over the members of a relation.
 #[derive(Debug, Clone)]
 pub struct Members<'b> {
     strings: &'b StringTable<'b>,

@@ -96,12 +96,12 @@ impl RawInfo {
     }
 }
 
-/// A stored version as a version number; `None` if it is not positive or does not fit 32 bits.
+/// Converts a stored version to a version number. Returns `None` if it is not positive or does not fit 32 bits.
 pub(crate) fn version_number(stored: i64) -> Option<u32> {
     u32::try_from(stored).ok().filter(|&version| version > 0)
 }
 
-/// The version and the time of an object as its block stores them, 0 if missing, and whether the object is a deleted
+/// The version and the time of an object as its block stores them (0 if missing), and whether the object is a deleted
 /// version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct VersionInfo {

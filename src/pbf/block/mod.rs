@@ -11,7 +11,7 @@
 //!   `stored_ways`. `node_versions` and `prefix` read the beginning of a block.
 //! - Checks: `contents` (everything in a block), `string_faults` (strings that are not UTF-8 or not allowed in XML),
 //!   `repeated_keys` (tags whose key occurs again, and tags without a key), `oddities` (objects that other programs
-//!   refuse), `limits` (sizes of objects). `salvage` reads what is left of a damaged block.
+//!   refuse), `limits` (sizes of objects). `salvage` reads the objects of a damaged block that can still be read.
 //! - `list` has lists that are borrowed or owned. `row_info` encodes metadata for rows that are sorted on disk.
 
 pub(super) mod contents;

@@ -20,11 +20,11 @@ pub(crate) struct VisitedFields {
     pub info: bool,
 }
 
-/// Nodes in file order, for [`Block::for_each_node_run`].
+/// The nodes that [`Block::for_each_node_run`] passes to its visitor, in file order.
 pub(crate) enum NodeVisit<'v> {
     /// The ids of successive nodes, and their locations as in [`Block::for_each_node`].
     Run(&'v [i64], &'v [Option<Location>]),
-    /// A node with tags, which was in the last run.
+    /// A node with tags. It was also in the last run.
     Tagged {
         /// The index among the nodes of the block.
         index: usize,

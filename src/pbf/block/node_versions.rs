@@ -81,7 +81,7 @@ pub(crate) enum VersionedNodes<'b, 'p> {
 }
 
 impl VersionedNodes<'_, '_> {
-    /// Does the same as [`Block::for_each_selected_version`].
+    /// Does the same as [`Block::for_each_selected_version`]. For [`Self::Versions`], all locations are `None`.
     pub(crate) fn for_each_selected_version(
         &self,
         mut select: impl FnMut(&[i64], &mut Vec<usize>),
@@ -130,7 +130,7 @@ mod tests {
         builder.take_blocks().remove(0).payload
     }
 
-    /// The selected nodes: those whose id is a multiple of `step`.
+    /// Returns the ids and versions of the nodes whose id is a multiple of `step`.
     fn selected(nodes: VersionedNodes<'_, '_>, step: i64) -> Vec<(i64, Option<u32>)> {
         let mut found = Vec::new();
         let select = |ids: &[i64], selected: &mut Vec<usize>| {

@@ -166,8 +166,8 @@ impl<'a> Object<'a> {
     }
 
     /// Does the same as [`fill`](Self::fill), but keeps the metadata of this object if that of `element` is the same.
-    /// `last` must be the metadata of this object as `block` stores it, or `None` if that is unknown. It is compared
-    /// with the metadata of `element`, and then set to it. Returns whether the two are equal.
+    /// `last` must be the metadata of this object as `block` stores it, or `None` if that is unknown. Afterwards,
+    /// `last` is the metadata of `element`. Returns whether the metadata is still the same.
     pub(crate) fn fill_next(
         &mut self,
         element: &RawElement<'_>,

@@ -7,7 +7,7 @@ use crate::pbf::wire::Fields;
 use crate::pbf::wire::schema::string_table;
 use std::ops::RangeInclusive;
 
-/// Objects of a block that can be read, but that other programs refuse or misunderstand.
+/// Facts about the objects of a block that can be read, but that other programs refuse or misunderstand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Oddities {
     /// Whether a tag has no key.
@@ -77,14 +77,14 @@ impl DenseInfo<'_> {
 /// The strings of a block that are keys of tags.
 #[derive(Debug, Default)]
 pub(in crate::pbf) struct UsedKeys {
-    /// For each string, the number of the last object that has the string as a key; 0 if no object has.
+    /// For each string, the number of the last object that has the string as a key; 0 if the string is no key.
     last_objects: Vec<u32>,
     /// Whether an object has a string as the key of several tags.
     pub(in crate::pbf) has_repeated: bool,
 }
 
 impl UsedKeys {
-    /// Creates a list for a table of `strings` strings.
+    /// Creates the value for a table of `strings` strings, none of which is known to be a key.
     pub(in crate::pbf) fn new(strings: usize) -> Self {
         Self {
             last_objects: vec![0; strings],

@@ -8,8 +8,8 @@ use crate::error::{FormatError, FormatResult};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::Fields;
 
-/// Passes that hold the references of ways in memory process a block as a whole only if its payload has at most this
-/// many bytes. They process longer blocks in parts. Blocks of real files are shorter.
+/// The maximum payload size in bytes of a block that is processed as a whole by passes that hold the references of ways
+/// in memory. Such passes process larger blocks in parts. Blocks of real files are smaller.
 pub(crate) const PART_LEN: usize = 4 << 20;
 
 /// A parsed PrimitiveBlock. Its messages have been found, and the columns of each DenseNodes message have been checked
@@ -238,7 +238,7 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// Fails if a way has more than [`MAX_PARTS`](super::limits::MAX_PARTS) nodes or tags.
+    /// Fails if a way has more than [`MAX_PARTS`](super::limits::MAX_PARTS) nodes. Tags are not counted.
     pub(crate) fn check_way_sizes(&self) -> FormatResult<()> {
         self.for_each_object_message(ObjectKind::Way, |bytes| WayRefs::parse(bytes)?.check_size())
     }
@@ -294,7 +294,7 @@ pub(in crate::pbf) enum BlockMessage<'a> {
     Single(ObjectKind, &'a [u8]),
 }
 
-/// Walks over the messages of a block.
+/// A cursor over the messages of a block.
 #[derive(Debug, Clone)]
 pub(in crate::pbf) struct Messages<'a> {
     groups: std::slice::Iter<'a, Group<'a>>,

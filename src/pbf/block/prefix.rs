@@ -1,4 +1,4 @@
-//! Reads fields at the beginning of a payload, so that the rest need not be decompressed.
+//! Reads fields at the beginning of a payload, so that the rest of the payload need not be decompressed.
 
 use crate::osm::ObjectKind;
 use crate::pbf::wire::schema::{primitive_block, primitive_group};
@@ -53,14 +53,14 @@ pub(crate) fn bytes_to_first_kind(prefix: &[u8]) -> Option<usize> {
     Unread::needed_bytes(&first_kind(prefix))
 }
 
-/// Reads length-delimited fields at the beginning of a message. The end of the message may be missing.
+/// A reader of the length-delimited fields at the beginning of a message. The end of the message may be missing.
 pub(super) struct PrefixFields<'a> {
     prefix: &'a [u8],
     pos: usize,
 }
 
 impl<'a> PrefixFields<'a> {
-    /// Begins at the start of the prefix of a payload.
+    /// Creates a reader of `prefix`, the beginning of a payload.
     pub(super) const fn new(prefix: &'a [u8]) -> Self {
         Self { prefix, pos: 0 }
     }

@@ -134,7 +134,7 @@ impl<'a> RawElement<'a> {
     }
 
     /// The number of refs of a way, and the number of refs for which the way stores a location on the earth. Both are 0
-    /// for nodes and relations. `units` are those of the block.
+    /// for nodes and relations. `units` are the units of the block.
     pub(crate) fn count_refs(&self, units: &BlockUnits) -> FormatResult<(usize, usize)> {
         match (&self.form, self.key.0) {
             (RawForm::Message(message), ObjectKind::Way) => {
@@ -239,7 +239,7 @@ impl Block<'_> {
     }
 }
 
-/// Walks the objects of a [`Block`].
+/// A cursor over the objects of a [`Block`].
 #[derive(Debug)]
 pub(crate) struct RawElements<'a> {
     messages: Messages<'a>,

@@ -16,7 +16,7 @@ pub(crate) struct FaultyTags {
 }
 
 impl FaultyTags {
-    /// Counts the tags of an object.
+    /// Counts the faulty tags of an object.
     pub(super) fn of(tags: Tags<'_>) -> Self {
         let (mut unique, mut without_key) = (UniqueTags::new(tags), 0);
         for (key, _) in unique.by_ref() {
@@ -28,7 +28,7 @@ impl FaultyTags {
         }
     }
 
-    /// Whether there are such tags.
+    /// Whether there are tags that readers misunderstand.
     pub(super) const fn has_any(self) -> bool {
         self.repeated > 0 || self.without_key > 0
     }

@@ -96,15 +96,15 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// The objects of a damaged block.
+/// A reader of the objects of a damaged block.
 struct Reader<'s> {
     strings: &'s Strings<'s>,
     units: BlockUnits,
     found: Salvage,
 }
 
-/// Calls `take` with each object of the block in `payload` that can be read, in order. `take` may fail, and then the
-/// object counts as unreadable.
+/// Calls `take` with each object of the block in `payload` that can be read, in order. If `take` fails, the object
+/// counts as unreadable.
 pub(crate) fn salvage(
     payload: &[u8],
     invalid: InvalidUtf8,

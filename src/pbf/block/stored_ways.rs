@@ -55,7 +55,7 @@ impl<'a> StoredWay<'a> {
     }
 }
 
-/// The references and coordinates of a way that [`StoredWay::append_kept_way`] has appended.
+/// The references and coordinates of a way, in the form in which [`StoredWay::append_kept_way`] appends them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeptWay<'k>(pub &'k [u8]);
 
@@ -74,8 +74,8 @@ impl<'k> KeptWay<'k> {
         way.check_size()
     }
 
-    /// Calls `take` with the nodes of the way, and with their locations in the way. `units` are those of the block of
-    /// the way.
+    /// Calls `take` with the id of each node of the way, and with the location that the way stores for the node.
+    /// `units` are the units of the block from which the way comes.
     pub(crate) fn for_each_node(
         self,
         units: &BlockUnits,
@@ -123,8 +123,9 @@ impl LocatedWay<'_> {
     }
 
     /// Replaces the contents of `locations` with the stored location of each node, or with nothing if the way stores
-    /// none. `refs` is the number of node references of the way, `units` are those of its block. Fails if coordinates
-    /// are malformed, or if the way stores some, but not `refs` latitudes and `refs` longitudes.
+    /// none. `refs` is the number of node references of the way, and `units` are the units of its block. Fails if a
+    /// coordinate is malformed. Also fails if the way stores coordinates, but not exactly `refs` latitudes and `refs`
+    /// longitudes.
     pub(crate) fn read_locations(
         &self,
         refs: usize,

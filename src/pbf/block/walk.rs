@@ -10,16 +10,16 @@ use crate::error::FormatResult;
 use crate::osm::{ObjectKind, TypeThenId, id_rank};
 use crate::pbf::wire::Varints;
 
-/// Walks over the objects of a [`Block`] in file order. The current object is the one that [`next`](Self::next) reached
-/// last. Each method decodes only the fields of the current object that it needs.
+/// A walk over the objects of a [`Block`] in file order. The current object is the one that [`next`](Self::next)
+/// reached last. Each method decodes only the fields of the current object that it needs.
 #[derive(Debug)]
 pub(crate) struct BlockWalk<'a> {
     messages: Messages<'a>,
     current: Current<'a>,
-    /// Reads the versions of the current dense nodes; `None` until the first request. This field is not in
+    /// The reader of the versions of the current dense nodes; `None` until a version is requested. This field is not in
     /// [`DenseWalk`], so that a `DenseWalk` has nothing to drop when the walk moves to the next message.
     versions: Option<Box<InfoCursor<'a>>>,
-    /// Reads all metadata of the current dense nodes; `None` until the first request.
+    /// The reader of all metadata of the current dense nodes; `None` until metadata is requested.
     infos: Option<Box<InfoCursor<'a>>>,
 }
 
@@ -31,7 +31,7 @@ enum Current<'a> {
     Single(ObjectKind, &'a [u8]),
 }
 
-/// Walks over dense nodes. The column of tags is read only on request, up to the current node.
+/// A walk over the nodes of a DenseNodes message. The column of tags is read only on request, up to the current node.
 #[derive(Debug)]
 struct DenseWalk<'a> {
     nodes: &'a DenseNodes<'a>,
@@ -48,7 +48,7 @@ struct DenseWalk<'a> {
 }
 
 impl Block<'_> {
-    /// Walks over the objects in file order.
+    /// Returns a walk over the objects in file order.
     pub(crate) fn walk(&self) -> BlockWalk<'_> {
         BlockWalk {
             messages: self.messages(),
@@ -135,7 +135,7 @@ impl<'a> BlockWalk<'a> {
         }
     }
 
-    /// Moves to the next object and returns its key; `None` after the last one.
+    /// Moves to the next object and returns its sort key; `None` after the last one.
     #[inline]
     pub(crate) fn next_key(&mut self) -> FormatResult<Option<TypeThenId>> {
         match self.next()? {

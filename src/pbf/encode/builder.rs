@@ -19,7 +19,7 @@ pub struct EncodedBlock {
     pub count: usize,
 }
 
-/// Builds blocks of objects. A new block begins when the kind or the units change, or when a block is full.
+/// A builder of blocks of objects. A new block begins when the kind or the units change, or when a block is full.
 #[derive(Debug, Default)]
 pub(crate) struct BlockBuilder {
     builder: BlockEncoder,

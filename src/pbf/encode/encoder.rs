@@ -22,8 +22,8 @@ pub const TARGET_ELEMENTS: usize = 8000;
 /// The estimated payload length in bytes at which a block is full, regardless of its number of objects.
 pub const TARGET_PAYLOAD: usize = 4 * 1024 * 1024;
 
-/// Encodes objects as PrimitiveBlocks. When [`must_finish_before`](Self::must_finish_before) returns `true`, the caller
-/// must end the block with [`finish`](Self::finish) before it adds the next object.
+/// An encoder of objects as PrimitiveBlocks. When [`must_finish_before`](Self::must_finish_before) returns `true`, the
+/// caller must end the block with [`finish`](Self::finish) before it adds the next object.
 #[derive(Debug, Default)]
 pub struct BlockEncoder {
     units: BlockUnits,
@@ -44,7 +44,8 @@ pub struct BlockEncoder {
     runs: Vec<u8>,
 }
 
-/// An object of the block. String ids are provisional, and ranges are ranges of the vectors of the encoder.
+/// An object of the block. Its string ids are provisional (see [`Interner`]), and its ranges refer to vectors of the
+/// encoder.
 #[derive(Debug)]
 struct PendingObject {
     id: i64,

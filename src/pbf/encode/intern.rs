@@ -6,7 +6,7 @@ use crate::pbf::block::outline::StringTable;
 use crate::pbf::wire::put_bytes_field;
 use crate::pbf::wire::schema::string_table;
 
-/// Collects the distinct strings of a block and the number of uses of each.
+/// A collection of the distinct strings of a block, with the number of uses of each.
 ///
 /// The ids that [`Interner::add`] returns are provisional. [`Interner::finish`] orders the table by use, so that the
 /// most frequent strings get the shortest ids, and returns the final id for each provisional one.
@@ -72,8 +72,8 @@ impl Interner {
 #[derive(Debug)]
 pub struct SourceStrings<'a> {
     strings: &'a StringTable<'a>,
-    /// For each string, the epoch plus one, and the provisional id in that epoch. Both are 0 if the string has no id
-    /// yet.
+    /// For each string, the epoch of its last use plus one, and the provisional id in that epoch. Both are 0 if the
+    /// string has no id yet.
     known: Vec<(u32, u32)>,
 }
 

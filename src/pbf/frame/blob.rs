@@ -208,8 +208,8 @@ impl<'a> Blob<'a> {
 }
 
 impl<'a> Blob<'a> {
-    /// Reads the beginning of a Blob whose data is compressed with zlib. The data of the result ends where `beginning`
-    /// ends. Returns `None` for other Blobs, and if `raw_size` comes after the data.
+    /// Reads the beginning of a Blob whose data is compressed with zlib. The data of the result is cut off at the end
+    /// of `beginning`. Returns `None` for other Blobs, and if `raw_size` comes after the data.
     pub(crate) fn parse_beginning(beginning: &'a [u8]) -> Option<Self> {
         const RAW_SIZE: u64 = (blob::RAW_SIZE << 3) as u64;
         const ZLIB_DATA: u64 = (blob::ZLIB_DATA << 3 | 2) as u64;

@@ -26,7 +26,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The encoding of a Blob with this compression.
+    /// Returns the encoding of a Blob with this compression.
     pub(crate) const fn encoding(self) -> Encoding {
         match self {
             Self::None => Encoding::Raw,
@@ -36,8 +36,8 @@ impl Compression {
         }
     }
 
-    /// Whether the compression of a blob with `encoding` may differ from this one. A Blob does not record its
-    /// compression level, so this method assumes that the blob has the default level.
+    /// Whether the compression of a blob with `encoding` may differ from `self`. A Blob does not record its compression
+    /// level, so this method assumes that the blob has the default level.
     pub(crate) fn differs_from(self, encoding: Encoding) -> bool {
         let is_usual = matches!(self, Self::None | Self::Lz4 | Self::Zlib(6) | Self::Zstd(3));
         self.encoding() != encoding || !is_usual
@@ -160,8 +160,8 @@ impl Decompressor {
 }
 
 impl Decompressor {
-    /// Returns the payload of `blob`, which must be the blob that was decompressed last. Only a payload that is stored
-    /// uncompressed is copied.
+    /// Moves the payload of `blob` out of the decompressor. `blob` must be the blob that was decompressed last. Copies
+    /// the payload if it is stored uncompressed.
     pub(crate) fn take_payload(&mut self, blob: &Blob<'_>) -> Vec<u8> {
         if blob.encoding == Encoding::Raw {
             return blob.data.to_vec();
@@ -196,8 +196,8 @@ impl Decompressor {
         Ok((payload, BlobSegments::Found(segmented)))
     }
 
-    /// The StringTable message of the block in `blob`; `None` if the block does not begin with such a message, or if
-    /// the message would end after the block. zlib data is inflated only up to the end of the message.
+    /// Returns the StringTable message of the block in `blob`; `None` if the block does not begin with such a message,
+    /// or if the message would end after the block. Inflates zlib data only up to the end of the message.
     pub(crate) fn string_table<'a>(
         &'a mut self,
         blob: &Blob<'a>,
@@ -212,9 +212,10 @@ impl Decompressor {
             .and_then(|(start, len)| prefix.get(start..start.checked_add(len)?)))
     }
 
-    /// The beginning of the payload of `blob`. `needed` receives the bytes that are known so far, and returns the
-    /// number of bytes that are needed, or `None` if there are enough. zlib data is inflated only as far as needed, and
-    /// the rest is not checked. If `needed` asks for more than the payload has, returns the payload.
+    /// Returns the beginning of the payload of `blob`. `needed` receives the bytes that are known so far. It returns
+    /// the total number of bytes that are needed, or `None` if the known bytes suffice. Inflates zlib data only as far
+    /// as needed, and does not check the rest. Returns the whole payload if `needed` asks for more than that, or if the
+    /// data is not zlib data.
     pub(crate) fn prefix<'a>(
         &'a mut self,
         blob: &Blob<'a>,
@@ -243,8 +244,8 @@ impl Decompressor {
     }
 }
 
-/// The offset and the length in bytes of the StringTable message at the beginning of a payload; `None` if the payload
-/// begins with another field.
+/// Returns the offset and the length in bytes of the StringTable message at the beginning of a payload; `None` if the
+/// payload begins with another field.
 fn string_table_range(payload: &[u8]) -> Option<(usize, usize)> {
     const TAG: u8 = 1 << 3 | 2;
     let mut pos = 1;
@@ -328,7 +329,7 @@ impl fmt::Debug for Compressor {
 }
 
 impl Compressor {
-    /// A compressor with the given compression and level.
+    /// Creates a compressor with the given compression.
     pub fn new(compression: Compression) -> Self {
         Self {
             compression,
@@ -336,8 +337,8 @@ impl Compressor {
         }
     }
 
-    /// Compresses `payload` and appends it to `out` as a whole frame. The BlobHeader has `indexdata` if it is given.
-    /// Fails if the payload or the Blob exceeds a limit of the format.
+    /// Compresses `payload` and appends it to `out` as a whole frame. If `indexdata` is given, it is stored in the
+    /// BlobHeader. Fails if the payload or the Blob exceeds a limit of the format.
     pub fn frame(
         &mut self,
         kind: BlobKind,
@@ -435,7 +436,7 @@ impl Compressor {
     }
 }
 
-/// The length of a payload. Fails if it exceeds the limit of the format.
+/// Returns the length of a payload. Fails if the length exceeds the limit of the format.
 fn checked_len(payload: &[u8]) -> FormatResult<u32> {
     u32::try_from(payload.len())
         .ok()

@@ -33,7 +33,7 @@ impl EncodedFrame {
     /// Returns a frame with the same payload that is longer by exactly `by` bytes. Returns `None` if the frame is not
     /// zlib, or if no padding has this effect.
     pub(crate) fn padded(&self, by: usize) -> Option<Self> {
-        /// The maximum number of bytes by which the encoded lengths in a frame can grow.
+        /// The maximum number of bytes by which padding can lengthen the varints that encode lengths in a frame.
         const MAX_GROWTH: usize = 4;
         let (header, body) = BlobHeader::read(&self.bytes).ok()?;
         let blob = Blob::parse(body).ok()?;
@@ -244,7 +244,7 @@ impl FrameEncoder {
     }
 }
 
-/// The size in bytes of the prefix and the BlobHeader of a frame.
+/// Returns the total size in bytes of the prefix and the BlobHeader of a frame.
 fn frame_header_len(frame: &[u8]) -> u32 {
     4 + u32::from_be_bytes([frame[0], frame[1], frame[2], frame[3]])
 }

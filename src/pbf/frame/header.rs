@@ -34,8 +34,8 @@ pub mod feature {
 pub const REQUIRED_FEATURES_KNOWN: [&str; 3] =
     [feature::SCHEMA, feature::DENSE_NODES, feature::HISTORY];
 
-/// The maximum size in bytes of all features that a header declares, as they are encoded. Real headers have fewer than
-/// ten features, in 200 bytes. Without a limit, a header of a few kilobytes can declare millions of them.
+/// The maximum total size in bytes of the encoded features of a header. Real headers declare fewer than ten features,
+/// which fit into 200 bytes. Without a limit, a compressed header of a few kilobytes can declare millions of features.
 const MAX_FEATURES_LEN: usize = 1 << 16;
 /// The maximum size in bytes of a text in a header: the writing program, the source or the URL. Real texts have at most
 /// some hundred bytes.
@@ -99,9 +99,9 @@ pub(crate) struct TextFacts {
     pub josm_upload: Option<String>,
     /// The attribute `version` of the root element.
     pub version: Option<String>,
-    /// Whether files of the format are change files.
+    /// Whether the format is only for change files.
     pub is_change: bool,
-    /// Whether files of the format have data only. OPL files may have data or changes.
+    /// Whether the format is only for data. OPL is for data and for changes, so neither flag is set for OPL.
     pub is_data: bool,
 }
 
@@ -116,7 +116,7 @@ impl TextFacts {
     }
 }
 
-/// The value of a replication field. Some writers store -1 for an unknown value, which becomes `None`.
+/// Returns the value of a replication field, or `None` if it is negative. Some writers store -1 for an unknown value.
 fn replication_value(value: u64) -> Option<i64> {
     i64::try_from(value).ok()
 }
@@ -170,7 +170,7 @@ impl HeaderBlock {
         check_message_limits(&message)
     }
 
-    /// The header of a file with objects. It requires only features that every reader knows.
+    /// Returns a header for a file with objects. It requires only features that every reader knows.
     pub fn for_objects() -> Self {
         let mut header = Self::default();
         header.set_required(feature::SCHEMA, true);
@@ -258,8 +258,8 @@ impl HeaderBlock {
         set_declared(&mut self.required_features, name, declared);
     }
 
-    /// The bounding box in decimicro degrees (1e-7 degree), rounded outwards; `None` if the header has none or an edge
-    /// exceeds 32 bits.
+    /// Returns the bounding box in decimicro degrees (1e-7 degree), rounded outwards; `None` if the header has no
+    /// bounding box, or if an edge exceeds 32 bits.
     pub fn bbox(&self) -> Option<Bbox> {
         let edges = self.bbox_nano?;
         let down = |nano| i32::try_from(floor_e7(nano)).ok();

@@ -39,9 +39,9 @@ pub fn reserved_header_len(header: &HeaderBlock, alike: Option<u64>) -> usize {
     frame_len_of(payload)
 }
 
-/// Returns the header frame with the pointer `toc` to the table of contents, padded to exactly `frame_len` bytes, the
-/// result of [`reserved_header_len`]. Omits the summary of the table if it does not fit. Fails if the header does not
-/// fit.
+/// Returns the header frame with the pointer `toc` to the table of contents, padded to exactly `frame_len` bytes.
+/// `frame_len` must be a result of [`reserved_header_len`]. Omits the summary of the table if it does not fit. Fails if
+/// the header does not fit.
 pub fn header_frame(
     header: &HeaderBlock,
     toc: Option<TocPointer>,
@@ -107,8 +107,8 @@ fn put_padding(out: &mut Vec<u8>, room: usize) {
     let end = out.len() + room;
     while out.len() < end {
         let left = end - out.len();
-        // For some values of `left`, there is no field of exactly this size, because the varint for the length of a
-        // longer field is longer, too. In this case, an empty field of three bytes comes first.
+        // For some values of `left`, there is no field of exactly this size. If one more byte of content lengthens the
+        // varint for the length, the field grows by two bytes. In this case, an empty field of three bytes comes first.
         let fits = (1..=5).find_map(|digits| {
             let len = left.checked_sub(2 + digits)?;
             (varint_len(len as u64) == digits).then_some(len)
@@ -134,8 +134,8 @@ fn frame_len_of(payload_len: usize) -> usize {
 /// Returns the size of the payload of a header frame of `frame_len` bytes, the inverse of [`frame_len_of`]. Returns
 /// `None` if no payload gives a frame of exactly this size.
 fn payload_len_of(frame_len: usize) -> Option<usize> {
-    // Besides the payload, a frame has less than 64 bytes, and 5 bytes for each stored block of zlib data. So the guess
-    // is a lower bound that is close to the result.
+    // Besides the payload and the headers of its stored blocks (5 bytes each), a frame has less than 64 bytes. So the
+    // guess is a lower bound that is close to the result.
     let guess = frame_len.saturating_sub(frame_len.div_ceil(65_535) * 5 + 64);
     (guess.max(1)..frame_len).find(|&len| frame_len_of(len) == frame_len)
 }

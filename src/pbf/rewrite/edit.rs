@@ -25,7 +25,7 @@ pub struct SpliceOptions<'m> {
     pub drop_locations: bool,
     /// Whether inserted ways are written with their locations, if they have any.
     pub new_locations: bool,
-    /// The kept ways that get new coordinates, in the units of the block; `None` if there are none, or if
+    /// The new coordinates of kept ways, in the units of the block; `None` if no kept way gets new coordinates, or if
     /// `drop_locations` is set.
     pub moved: Option<&'m MovedWays>,
 }

@@ -6,14 +6,14 @@ use crate::pbf::wire::put_bytes_field;
 use crate::pbf::wire::schema::string_table;
 use rustc_hash::FxHashMap;
 
-/// The number of bytes to reserve for the additions of an edit to unchanged bytes.
+/// The number of bytes to reserve, beyond the size of copied data, for the data that an edit adds.
 pub(super) const GROWTH: usize = 4096;
 
 /// A string table to which new strings are appended.
 pub(super) struct GrowingTable<'a> {
     pub encoded: Vec<u8>,
     strings: StringTable<'a>,
-    /// The ids of the strings of the block; empty until the first request.
+    /// The ids of the strings of the block; empty until the first call of [`id`](Self::id).
     lookup: FxHashMap<&'a str, u32>,
     appended: FxHashMap<String, u32>,
     len: u32,

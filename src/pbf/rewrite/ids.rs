@@ -46,7 +46,7 @@ pub(crate) fn patch_ids(
     })
 }
 
-/// The ids of the ways of a block, and of their nodes. Can be read, changed, and written.
+/// The ids of the ways of a block and the ids of their nodes, which can be read, changed, and written back.
 #[derive(Default)]
 pub(crate) struct BlockWayIds {
     /// The ids of the ways.

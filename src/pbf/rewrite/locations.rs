@@ -199,13 +199,14 @@ pub(crate) struct MovedWays {
     pub count: u64,
     /// The number of references in these ways to nodes that have lost their locations.
     pub lost: u64,
-    /// The number of ways with at least one of these references.
+    /// The number of ways with at least one reference to a node that has lost its location.
     pub incomplete: u64,
-    /// Whether `units` differ from the units of the block, which cannot express all locations.
+    /// Whether `units` differ from the units of the block, because those of the block cannot express every location.
     pub(crate) changes_units: bool,
     /// The units of the new locations.
     units: BlockUnits,
-    /// The index of each way to write, and the range of its locations in `locations`.
+    /// For each way that must be encoded again, its index among the ways of the block, and the range of its locations
+    /// in `locations`.
     ways: Vec<(usize, Range<usize>)>,
     locations: Vec<Option<Location>>,
 }
@@ -290,7 +291,7 @@ impl MovedWays {
 /// Writes the ways of a block, in order, with the new locations of [`MovedWays`].
 pub(super) struct MovedWayWriter<'m> {
     moved: &'m MovedWays,
-    /// The index of the next way in the block.
+    /// The index of the next way among the ways of the block.
     next: usize,
     runs: CoordinateRuns,
 }

@@ -59,7 +59,8 @@ impl IdPlaces {
     }
 }
 
-/// A field that replaces another one: its tag with a value or a length, and the bytes that follow.
+/// A field that replaces another one. `head` has the tag, and the number or the length. `body` has the bytes of a
+/// length-delimited field.
 pub(super) struct NewField<'r> {
     head: [u8; 2 * MAX_VARINT_LEN],
     head_len: usize,
@@ -91,12 +92,12 @@ impl<'r> NewField<'r> {
         self.head_len += 1;
     }
 
-    /// A field with a number as its value.
+    /// Returns a field with a number as its value.
     pub(super) fn varint(number: u32, value: u64) -> Self {
         Self::new(number << 3, value, &[])
     }
 
-    /// A field with bytes as its value.
+    /// Returns a field with bytes as its value.
     pub(super) fn bytes(number: u32, body: &'r [u8]) -> Self {
         Self::new(number << 3 | 2, body.len() as u64, body)
     }

@@ -1,4 +1,4 @@
-//! Edit scripts, which say what becomes of each object of a block.
+//! Edit scripts. A script states which objects of a block are kept or dropped, and where new objects are inserted.
 
 /// One step of an edit script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

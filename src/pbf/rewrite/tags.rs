@@ -14,7 +14,8 @@ use crate::pbf::wire::{Fields, put_bytes_field, put_packed_field, put_varint};
 pub(crate) struct NewTags<'a> {
     block: BlockOutline<'a>,
     strings: GrowingTable<'a>,
-    /// The index of each object in the block, and the string ids of its keys and values, which alternate.
+    /// For each object with new tags, its index in the block, and the string ids of its keys and values, which
+    /// alternate.
     objects: Vec<(usize, Vec<u32>)>,
 }
 
@@ -114,7 +115,7 @@ impl<'o> PendingTags<'o> {
     }
 }
 
-/// Returns a Node, Way or Relation message with other tags.
+/// Returns a Node, Way or Relation message with `tags` in place of its tags.
 fn with_tags(message: &[u8], tags: &[u32]) -> FormatResult<Vec<u8>> {
     let (mut keys, mut values) = (Vec::new(), Vec::new());
     for tag in tags.chunks_exact(2) {
@@ -139,7 +140,7 @@ fn with_tags(message: &[u8], tags: &[u32]) -> FormatResult<Vec<u8>> {
     Ok(out)
 }
 
-/// Returns a DenseNodes message with other tags of some nodes. `start` is the index in the block of its first node.
+/// Returns a DenseNodes message with the new tags in `objects`. `start` is the index in the block of the first node.
 fn dense_with_tags(
     message: &[u8],
     dense: &DenseNodes<'_>,

@@ -1,7 +1,8 @@
 //! Cuts a block of DenseNodes into the parts that are compressed one by one.
 //!
 //! Columns are compressed one by one because they have little in common. A common Huffman code for ids, coordinates and
-//! times suits none of them, and no match leads from one column to another (`notes/codec.md` has the measurements).
+//! times suits none of them, and sequences of bytes in one column hardly ever occur in another (`notes/codec.md` has
+//! the measurements).
 
 use crate::error::FormatResult;
 use crate::pbf::wire::schema::{dense_nodes, info, primitive_block, primitive_group};

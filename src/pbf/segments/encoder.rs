@@ -25,7 +25,7 @@ pub(in crate::pbf) struct SegmentEncoder {
     deflated: Vec<u8>,
     /// The parts of the payload; empty if the payload has no columns.
     pub(super) parts: Vec<PayloadPart>,
-    /// The ends of the deflate streams from libdeflate.
+    /// The ends of the deflate streams that libdeflate has written.
     ends: Vec<DeflateEnd>,
 }
 
@@ -184,8 +184,9 @@ impl SegmentEncoder {
         Some(start + self.zlib.deflate_compress(segment, out).ok()?)
     }
 
-    /// Deflates a part as [`deflate`](Self::deflate) does, but encodes columns with rare matches as literals and runs.
-    /// Returns the end offset of the stream. For a stream of literals and runs, also returns its [`DeflateEnd`].
+    /// Deflates a part as [`deflate`](Self::deflate) does, but encodes a column as literals and runs if other matches
+    /// are rare in it. Returns the end offset of the stream. For a stream of literals and runs, also returns its
+    /// [`DeflateEnd`].
     fn deflate_part(
         &mut self,
         part: &[u8],

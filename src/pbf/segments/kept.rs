@@ -46,7 +46,7 @@ struct KeptPartSearch<'p> {
     payload: &'p [u8],
     /// The end in `payload` of the last part that was found.
     done: usize,
-    /// The end of this part in the old payload.
+    /// The end in the old payload of the last part that was found.
     old_done: usize,
 }
 

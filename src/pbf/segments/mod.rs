@@ -26,7 +26,7 @@ const MARKER: [u8; 9] = [0, 0, 0xff, 0xff, 0, 0, 0, 0xff, 0xff];
 /// The empty stored block after the last segment.
 const END: [u8; 5] = [1, 0, 0, 0xff, 0xff];
 /// The length in bytes of the uncompressed content of a segment. Segments need more space than a single stream. On
-/// blobs of ways, the overhead is 0.9 % with 64 kB, 2 % with 32 kB and 4 % with 16 kB.
+/// blobs of ways, the overhead is 0.9 % with segments of 64 kB, 2 % with 32 kB and 4 % with 16 kB.
 const SEGMENT_LEN: usize = 32 << 10;
 /// The length in bytes of the header of zlib data.
 const HEADER_LEN: usize = 2;

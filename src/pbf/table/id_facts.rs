@@ -29,7 +29,7 @@ struct KindIds {
     max: u64,
 }
 
-/// Successive ids of nodes.
+/// Facts about successive ids of nodes.
 #[derive(Debug)]
 pub(super) struct NodeRun {
     count: u32,

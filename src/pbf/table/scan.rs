@@ -321,8 +321,8 @@ impl TableScan {
         counts
     }
 
-    /// Stores the facts in `entry` and marks the entry as verified. Returns the counts for nodes, ways and relations,
-    /// and the number of objects that directly follow another version of the same object.
+    /// Stores the facts in `entry`. Marks the entry as verified if the box and the statistics are among the facts.
+    /// Returns the same as [`scan_counts`].
     fn finish(mut self, entry: &mut BlobEntry) -> ([ObjectCounts; 3], u64) {
         let has_table = entry.flags.has(BlobFlags::HAS_TABLE);
         entry.flags = self.flags;
@@ -368,7 +368,7 @@ struct StringCounts {
     begins_with_text: bool,
     /// Whether all strings are UTF-8; `true` if this was not checked.
     are_utf8: bool,
-    /// Whether XML 1.0 allows all characters; `true` if this was not checked.
+    /// Whether XML 1.0 allows all characters of the strings; `true` if this was not checked.
     are_expressible: bool,
 }
 

@@ -26,7 +26,7 @@ macro_rules! object_counts {
         }
 
         impl ObjectCounts {
-            /// The number of objects, and the counts that are sums over objects.
+            /// Returns the number of objects, and the counts that are sums over objects.
             pub(super) fn sums(&mut self) -> impl Iterator<Item = &mut u64> {
                 [&mut self.objects, $(&mut self.$count,)*].into_iter()
             }

@@ -109,7 +109,7 @@ pub(super) fn split_strings(payload: &[u8]) -> FormatResult<(&[u8], &[u8])> {
 /// The payload of a host, divided into its parts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Host<'a> {
-    /// The start of the description: the version, and the number of the part.
+    /// The start of the description: the version, and the number or the kind of the part.
     pub numbers: &'a str,
     /// The encoded strings of the objects.
     strings: &'a [u8],

@@ -32,8 +32,8 @@ pub struct TocFlags {
     pub history: bool,
     /// Ways have the coordinates of their nodes.
     pub locations: bool,
-    /// The objects of each kind are in the order of a space-filling curve, no object occurs twice, and entries also
-    /// have bounding boxes of ways and relations.
+    /// The objects of each kind are in the order of a space-filling curve, no object occurs twice, and entries of ways
+    /// and relations have bounding boxes, too.
     pub spatial: bool,
     /// The file has a table of ids. The table is in blobs with objects or, if it has version 1, between the last data
     /// frame and the table of contents.
@@ -111,8 +111,8 @@ mod column {
     pub const LAST: u64 = MOST_REFERENCES;
 }
 
-/// A column that stores a number of each entry, as the difference from the previous entry. Readers that do not know the
-/// column skip it.
+/// A column that stores one number per entry, as the difference from the number of the previous entry. Readers that do
+/// not know the column skip it.
 struct PlainColumn {
     number: u64,
     /// Whether every table has the column. Without the column, entries keep the default value, which means that the

@@ -29,7 +29,7 @@ const TITLE: &str = "HOGG table of contents";
 const TRAILER_TITLE: &str = "HOGG table of contents at byte ";
 /// The number of decimal digits of the offset in the last string.
 const POSITION_DIGITS: usize = 20;
-/// The version of pointers. The encoded table has [`VERSION`].
+/// The version of encoded pointers. The version of encoded tables is [`VERSION`].
 const POINTER_VERSION: u8 = 3;
 /// The version in the description of a part that is in a blob of its own. Readers do not treat such a blob as data, so
 /// damage to a few bytes must not turn this version into [`BESIDE_OBJECTS`], or the reverse.
@@ -194,7 +194,7 @@ impl TocReader {
         let mut rest = frames;
         while let Some((body, behind)) = split_data_blob(rest) {
             let part = TocPart::parse(body)?.ok_or_else(damage_error)?;
-            // `read_stored` fails if the checksum of the blob is wrong.
+            // `read_stored_payload` fails if the checksum of the blob is wrong.
             read_stored_payload(body, |_| Ok(()))?.ok_or_else(damage_error)?;
             let frame_len = rest.len() - behind.len();
             if let Some(objects) = &part.objects {

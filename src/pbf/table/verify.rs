@@ -60,8 +60,8 @@ pub(crate) fn has_exactly_nodes(nodes: &[i64], entry: &BlobEntry) -> bool {
         && ends == Some((&entry.min_id, &entry.max_id))
 }
 
-/// Fails if `payload` has objects of other kinds than `entry`. The kinds in `entry` follow from the declared order of
-/// the file.
+/// Fails if `payload` has objects of a kind that `entry` does not have. The kinds in `entry` follow from the declared
+/// order of the file.
 fn verify_kinds(payload: &[u8], entry: &BlobEntry) -> FormatResult<()> {
     for group in &BlockOutline::parse(payload)?.groups {
         group.try_for_each(|message| match message.kind() {

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 pub struct Packed<'a>(Cow<'a, [u8]>);
 
 impl<'a> Packed<'a> {
-    /// Returns a field that occurs once, as a packed run.
+    /// Returns a field whose values are all in the packed run `run`.
     pub(in crate::pbf) const fn borrowed(run: &'a [u8]) -> Self {
         Self(Cow::Borrowed(run))
     }
@@ -115,8 +115,9 @@ pub fn check_varints(run: &[u8]) -> Result<(), FormatError> {
 /// for such a run, if some of its varints have six or seven bytes.
 #[inline]
 pub fn are_short_varints(run: &[u8]) -> bool {
-    // A varint longer than seven bytes has at least seven consecutive bytes with continuation bits. Six of the seven
-    // fill the start of a window, unless the varint ends at the end of the run, which `is_long_at_end` checks.
+    // Windows of eight bytes begin at every other byte. A varint longer than seven bytes has at least seven consecutive
+    // bytes with continuation bits, so six of them fill the start of a window. If there is no such window, the varint
+    // ends at the end of the run, which `is_long_at_end` checks.
     const SIX: u64 = CONTINUATION_BITS >> 16;
     let mut windows = (0..run.len()).step_by(2).map_while(|pos| word_at(run, pos));
     let continues = |byte: &u8| *byte >= 0x80;

@@ -3,7 +3,7 @@
 use super::packed::Varints;
 use super::{CONTINUATION_BITS, FormatError, WideRegisters, word_at, zigzag_decode};
 
-/// The number of sums that are computed together before each is tested. Most ways have fewer nodes.
+/// The number of sums that are computed together before each of them is tested. Most ways have fewer nodes.
 pub(in crate::pbf) const FEW_SUMS: usize = 32;
 
 impl Varints<'_> {
@@ -45,7 +45,7 @@ impl Varints<'_> {
         self.any_sum_with(WideRegisters::detect(), sum, test)
     }
 
-    /// Does the same as [`any_sum`](Self::any_sum), in `registers` if there are any.
+    /// Does the same as [`any_sum`](Self::any_sum), in `registers` unless they are `None`.
     fn any_sum_with(
         mut self,
         registers: Option<WideRegisters>,
@@ -77,7 +77,7 @@ impl Varints<'_> {
         self.for_each_sum_with(WideRegisters::detect(), f)
     }
 
-    /// Does the same as [`for_each_sum`](Self::for_each_sum), in `registers` if there are any.
+    /// Does the same as [`for_each_sum`](Self::for_each_sum), in `registers` unless they are `None`.
     #[inline]
     fn for_each_sum_with(
         mut self,
@@ -126,7 +126,7 @@ impl Varints<'_> {
         self.sum_sints_with(WideRegisters::detect(), count)
     }
 
-    /// Does the same as [`sum_sints`](Self::sum_sints), in `registers` if there are any.
+    /// Does the same as [`sum_sints`](Self::sum_sints), in `registers` unless they are `None`.
     fn sum_sints_with(
         &mut self,
         registers: Option<WideRegisters>,
@@ -169,7 +169,7 @@ impl Varints<'_> {
         Ok(sum)
     }
 
-    /// Does the same as [`fill_sums`](Self::fill_sums), in `registers` if there are any.
+    /// Does the same as [`fill_sums`](Self::fill_sums), in `registers` unless they are `None`.
     fn fill_sums_with(
         &mut self,
         registers: Option<WideRegisters>,
@@ -187,7 +187,7 @@ impl Varints<'_> {
         }
     }
 
-    /// Does the same as [`read_sums`](Self::read_sums), in `registers` if there are any.
+    /// Does the same as [`read_sums`](Self::read_sums), in `registers` unless they are `None`.
     fn read_sums_with<'s>(
         &mut self,
         registers: Option<WideRegisters>,
@@ -214,7 +214,7 @@ impl Varints<'_> {
         Ok(&sums[..count])
     }
 
-    /// Does the same as [`push_sums`](Self::push_sums), in `registers` if there are any.
+    /// Does the same as [`push_sums`](Self::push_sums), in `registers` unless they are `None`.
     fn push_sums_with(
         &mut self,
         registers: Option<WideRegisters>,
@@ -245,7 +245,8 @@ impl Varints<'_> {
     }
 
     /// Reads values of at most eight bytes, and fills `sums` from its beginning with their sums. Stops at the end of
-    /// `sums` or of the run, and at any other value. Sets `sum` to the last sum, and returns the number of values.
+    /// `sums` or of the run, and at a value that is longer or cut off. Sets `sum` to the last sum, and returns the
+    /// number of values.
     #[inline]
     fn fill_short_sums(
         &mut self,
@@ -281,13 +282,13 @@ impl Varints<'_> {
         count
     }
 
-    /// Reads at most `count` values of at most eight bytes, and adds them to `sum`. Returns their number.
+    /// Reads at most `count` values of at most eight bytes, and adds them to `sum`. Returns the number of values.
     #[inline(never)]
     fn add_wide_values(&mut self, registers: WideRegisters, count: usize, sum: &mut i64) -> usize {
         self.fill_wide_sums(registers, &mut [0; 64][..count.min(64)], sum)
     }
 
-    /// Does the same as [`fill_short_sums`](Self::fill_short_sums).
+    /// Does the same as [`fill_short_sums`](Self::fill_short_sums), always in `registers`.
     #[inline]
     fn fill_wide_sums(
         &mut self,
@@ -326,8 +327,8 @@ mod tests {
     use crate::for_tests::random::Random;
     use crate::pbf::wire::{put_varint, read_varint_bytewise};
 
-    /// The sums of all whole values of a run, read byte by byte, the offset after each value, and the error at the
-    /// first malformed value.
+    /// Returns the sums of all whole values of a run, which are read byte by byte, the offset after each value, and the
+    /// error at the first malformed value.
     fn slow_sums(run: &[u8], sum: i64) -> (Vec<i64>, Vec<usize>, Option<FormatError>) {
         let (mut sums, mut ends, mut pos, mut sum) = (Vec::new(), Vec::new(), 0, sum);
         while pos < run.len() {
@@ -454,7 +455,8 @@ mod tests {
 
     #[test]
     fn malformed_values_fail_as_if_read_byte_by_byte() {
-        // A value of `long` continued bytes and the byte `last`, behind `before` values of one byte.
+        // Each run has a value of `long` bytes with continuation bits and the byte `last`. There are `before` short
+        // values before this value, and `behind` short values after it.
         for before in [0, 1, 7, 8, 55, 56, 57, 62, 63, 64] {
             for (long, last) in (0..12).flat_map(|long| [0, 1, 2, 0x80].map(|last| (long, last))) {
                 for behind in [0, 1, 70] {

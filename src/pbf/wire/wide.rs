@@ -157,15 +157,16 @@ fn store(numbers: __m512i, places: &mut [MaybeUninit<i64>]) {
     unsafe { _mm512_mask_storeu_epi64(places.as_mut_ptr().cast(), mask, numbers) };
 }
 
-/// Decodes eight varints of at most eight bytes. Each is at the start of its eight bytes, followed by other bytes.
+/// Decodes eight varints of at most eight bytes. Each varint is at the start of a group of eight bytes. Ignores the
+/// other bytes of the group.
 #[inline]
 #[target_feature(enable = "avx512bw")]
 fn decode_varints(encoded: __m512i) -> __m512i {
     let ends = _mm512_andnot_si512(encoded, _mm512_set1_epi8(-0x80));
     let own = _mm512_xor_si512(ends, _mm512_sub_epi64(ends, _mm512_set1_epi64(1)));
     let sevens = _mm512_and_si512(_mm512_and_si512(encoded, own), _mm512_set1_epi8(0x7f));
-    // Each byte with an odd index is multiplied by 2^7, each pair with an odd index by 2^14, and added to the byte or
-    // pair before it.
+    // Each byte with an odd index is multiplied by 2^7 and added to the byte before it. Then each pair of bytes with an
+    // odd index is multiplied by 2^14 and added to the pair before it.
     let pairs = _mm512_maddubs_epi16(_mm512_set1_epi16(0x8001_u16.cast_signed()), sevens);
     let quads = _mm512_madd_epi16(pairs, _mm512_set1_epi32(0x4000_0001));
     const LOW: i64 = 0x0fff_ffff;

@@ -224,7 +224,7 @@ fn a_change_file_is_no_region() {
     assert!(message.contains("this is an OsmChange file"), "{message}");
 }
 
-/// Nodes at whole degrees, and a closed way through them.
+/// Returns nodes at the given longitudes and latitudes in degrees, and a closed way through them.
 fn ring(places: &[(i32, i32)]) -> String {
     let nodes = (1..).zip(places).map(|(id, (lon, lat)): (i64, _)| {
         format!("<node id='{id}' version='1' lon='{lon}' lat='{lat}'/>\n")

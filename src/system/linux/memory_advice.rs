@@ -4,7 +4,7 @@
 use rustix::mm::{Advice, madvise};
 use std::mem::MaybeUninit;
 
-/// The least memory in bytes for which advice is given.
+/// The minimum size in bytes of memory for which advice is given.
 const LEAST: usize = 4 << 20;
 
 /// Asks the kernel to use pages of 2 MiB for the memory that a list has reserved. The memory is then cleared with fewer

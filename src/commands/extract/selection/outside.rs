@@ -11,7 +11,7 @@ use crate::pbf::{BlobEntry, Block, stale_index_error};
 #[derive(Debug, Default)]
 pub(super) struct NodePlaces {
     locations: Vec<Location>,
-    /// Whether a way does not store the location of a node that the file may have.
+    /// Whether some way stores no location for a node that the file may have.
     has_unknown: bool,
 }
 
@@ -26,8 +26,8 @@ impl NodePlaces {
 /// The locations and boxes of kept objects that lie outside of the regions.
 #[derive(Debug, Default)]
 pub(super) struct OutsideObjects {
-    /// The nodes of those kept ways that are not wholly in the regions. The locations are sorted by latitude once all
-    /// are known.
+    /// The locations of the nodes of those kept ways that are not wholly in the regions. The locations are sorted by
+    /// latitude once all are known.
     nodes: NodePlaces,
     /// The boxes of the blobs with completed relations, which are relations whose members are all kept.
     relations: Vec<Bbox>,
@@ -118,7 +118,7 @@ impl RegionMembers<'_> {
         if self.outside.is_none() {
             return Ok(wanted);
         }
-        // In other forms, a location is unknown only if the file does not have the node.
+        // In files of other forms, a location is unknown only if the file does not have the node.
         let may_be_anywhere = self.form == LocationForm::Mixed;
         block.for_each_way_with_locations(
             |_| true,

@@ -47,7 +47,8 @@ impl RegionMembers<'_> {
                 .for_each(|bbox| outside.add_relation(bbox));
         }
         let mut further = IdSet::default();
-        // A parent gets the sets of its children and passes them on to its own parents. Sets only grow, so cycles end.
+        // A parent gets the regions of its children and passes them on to its own parents. The set of regions of a
+        // relation only grows, so the loop ends even if relations form a cycle.
         while let Some((child, _)) = direct.pop() {
             let set = relations.get(child);
             for &parent in parents.get(&child).into_iter().flatten() {
@@ -196,11 +197,11 @@ struct KeptRelations {
     /// Relations with a member that is a node in a region or a way with a node in a region, each with the set of these
     /// regions.
     direct: IdsWithRegions,
-    /// Pairs of a relation and a member that is a relation.
+    /// Pairs of a relation and one of its member relations.
     nested: DistinctList<(i64, i64)>,
-    /// The members of completed relations that are ways.
+    /// The ways that are members of completed relations, each with the set of regions that complete the relation.
     ways: DistinctList<(i64, SetNumber)>,
-    /// The members of completed relations that are nodes.
+    /// The nodes that are members of completed relations, each with the set of regions that complete the relation.
     nodes: DistinctList<(i64, SetNumber)>,
     /// The box of the blob, if it has completed relations.
     completed_in: Option<Bbox>,

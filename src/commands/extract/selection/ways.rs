@@ -23,8 +23,8 @@ const WITH_LOCATION: u32 = 1;
 /// The value in a map of nodes for a node that the file has without a location.
 const WITHOUT_LOCATION: u32 = 2;
 
-/// The rule that decides whether the location that a way stores for a node counts. It is needed for a node that was
-/// found in no region, and whose stored location lies in a region.
+/// The rule that decides whether the location that a way stores for a node counts. The rule applies only to nodes that
+/// were found in no region, and whose stored location lies in a region.
 #[derive(Clone, Copy)]
 enum StoredLocationRule<'n> {
     /// Stored locations do not count, because the file has all nodes of its ways.
@@ -32,7 +32,8 @@ enum StoredLocationRule<'n> {
     /// A stored location counts unless the file has the node with a location. The map has the value [`WITH_LOCATION`]
     /// or [`WITHOUT_LOCATION`] for each node in question that is in the file.
     OfAbsentNodes(&'n IdMap),
-    /// It is not known yet which nodes the file has. The nodes are collected, so that this is decided later.
+    /// It is not known yet which nodes the file has. The nodes are collected. Whether their stored locations count is
+    /// decided later.
     Open,
 }
 
@@ -48,11 +49,12 @@ struct LocatedRefs {
     absent: IdsWithRegions,
     /// Nodes that are in the file without a location, with the regions that contain their stored location.
     unlocated: IdsWithRegions,
-    /// The nodes of which it is not known yet whether their stored locations count, as in [`StoredLocationRule::Open`].
+    /// The nodes for which the rule [`StoredLocationRule::Open`] does not decide yet whether their stored locations
+    /// count.
     open: Vec<i64>,
 }
 
-/// The ways of a block that regions keep, while the parts of the block are read.
+/// The ways that regions keep, collected from the parts of a block that were read so far.
 #[derive(Default)]
 struct KeptWays {
     /// The number of ways that were read.
@@ -511,8 +513,8 @@ impl LocatedRefs {
         if in_file == WITHOUT_LOCATION {
             self.unlocated.push((id, set));
         } else if form == LocationForm::Mixed {
-            // A relation may have the node as a member. A file that declares that it has the needed nodes has all
-            // members of relations.
+            // The absent node may be a member of a relation, so its regions are recorded. Files of the form
+            // `NeededNodes` do not need this, because they have all members of relations.
             self.absent.push((id, set));
         }
     }

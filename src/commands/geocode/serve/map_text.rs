@@ -132,7 +132,7 @@ fn put_comma(text: &mut Vec<u8>, has_entry: &mut bool) {
 }
 
 /// Appends the coordinates of points, separated by commas. The longitude of each point precedes its latitude. Begins
-/// with a comma unless `is_first`.
+/// with a comma unless `is_first` is set.
 fn put_points(text: &mut Vec<u8>, points: &[Point], is_first: bool) {
     let coordinates = points.iter().flat_map(|point| [point.lon_e7, point.lat_e7]);
     for (number, coordinate) in coordinates.enumerate() {

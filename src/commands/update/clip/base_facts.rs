@@ -15,13 +15,13 @@ use crate::pbf::{BlobEntry, Block, BlockWalk, WayNodes};
 /// The facts about a base that decide which changes are kept.
 #[derive(Debug, Default)]
 pub(super) struct BaseFacts {
-    /// The objects that the base has: changed objects, nodes of changed ways, and members of changed relations.
+    /// The changed objects, nodes of changed ways and members of changed relations, as far as the base has them.
     pub present: IdSets,
     /// The nodes of changed ways whose location in the base lies in the region.
     pub inside: IdSet,
     /// The changed objects with a newer version in the base. Their changes have no effect.
     pub outdated: IdSets,
-    /// The nodes of changed ways whose locations the ways of the base store. The base does not have these nodes.
+    /// The nodes of changed ways that the base does not have, but whose locations ways of the base store.
     pub stored: IdSet,
     /// The nodes in `stored` that lie in the region.
     pub stored_inside: IdSet,
@@ -42,7 +42,7 @@ pub(super) struct BaseLookup<'l> {
     pub region: &'l ClipRegion,
 }
 
-/// The objects of interest in a block of relations.
+/// The facts that a lookup finds in a block of relations.
 #[derive(Default)]
 struct RelationsOfBlock {
     present: Vec<i64>,
@@ -69,9 +69,10 @@ struct NodeOfBase {
 }
 
 impl BaseLookup<'_> {
-    /// Looks up all facts. Each pass reads only the blobs that may have a wanted object, according to their ranges of
-    /// ids. All ways are read only if a changed node outside of the region is not in the base, or if ways store
-    /// locations.
+    /// Looks up all facts. A pass reads only the blobs that may have a wanted object, according to their ranges of ids,
+    /// with two exceptions. All relations are read if the strategy completes relations. All ways are read if nodes that
+    /// the base lacks have to be looked for in ways: changed nodes outside of the region and, if ways store locations,
+    /// nodes of changed ways.
     pub(super) fn run(&self) -> Result<BaseFacts> {
         let mut facts = BaseFacts {
             is_located: LocationForm::of(self.source.file, self.source.plan).has_locations(),
@@ -158,8 +159,8 @@ impl BaseLookup<'_> {
         wanted
     }
 
-    /// Finds the changed relations of the base, the relations that are members of changed relations, and the changed
-    /// members of completed relations.
+    /// Finds the relations of the base that are changed or are members of changed relations, and the changed members of
+    /// completed relations.
     fn find_relations(&self, changed: &IdSets, facts: &mut BaseFacts) -> Result<()> {
         let mut wanted = changed.of(ObjectKind::Relation).clone();
         if self.strategy.completes_ways() {
@@ -214,8 +215,7 @@ impl BaseLookup<'_> {
         )
     }
 
-    /// Finds the changed nodes of the base, the nodes of changed ways, and the nodes that are members of changed
-    /// relations.
+    /// Finds the nodes of the base that are changed, belong to changed ways, or are members of changed relations.
     fn find_nodes(&self, changed: &IdSets, facts: &mut BaseFacts) -> Result<()> {
         let refs = self.changed_ways().flat_map(|way| self.changes.refs(way));
         let of_ways: IdSet = refs.copied().collect();
@@ -266,7 +266,7 @@ impl BaseLookup<'_> {
         newest.is_some_and(|change| !change.replaces(version, None))
     }
 
-    /// Finds the changed ways of the base, the ways that are members of changed relations, and the nodes that the base
+    /// Finds the ways of the base that are changed or are members of changed relations, and the nodes that the base
     /// does not have, although its ways refer to them.
     fn find_ways(&self, changed: &IdSets, facts: &mut BaseFacts) -> Result<()> {
         let mut wanted = changed.of(ObjectKind::Way).clone();
@@ -338,7 +338,7 @@ impl BaseLookup<'_> {
             found.outdated = self.ways_with_outdated_change(changed, block)?;
         }
         absent.for_each_present(&nodes.refs, |at| {
-            // If the changes have a newer version of the way, the nodes of the newer version count instead.
+            // If the changes replace this version of the way, its references do not matter.
             let way = nodes.way_id_of(at);
             if !changed.contains(kind, way) || found.outdated.contains(&way) {
                 found.referred.push(nodes.refs[at]);
@@ -353,7 +353,7 @@ impl BaseLookup<'_> {
         Ok(found)
     }
 
-    /// Returns the changed ways with a newer version in a block.
+    /// Returns the changed ways of which the block has a newer version than the changes.
     fn ways_with_outdated_change(
         &self,
         changed: &IdSets,
@@ -398,7 +398,7 @@ fn version_of(object: &mut BlockWalk<'_>) -> FormatResult<Option<u32>> {
     Ok(object.version_info()?.version_number())
 }
 
-/// Whether a blob may have an object of a kind, according to its range of ids.
+/// Whether a blob may have an object of a kind with an id in `ids`, according to the blob's range of ids.
 fn may_have(entry: &BlobEntry, kind: ObjectKind, ids: &IdSet) -> bool {
     let is_single = entry.kinds.single().is_some();
     entry.kinds.contains(kind)

@@ -10,7 +10,7 @@ use crate::pbf::{Block, BlockWalk};
 #[derive(Clone, Copy)]
 pub(super) struct CompletionRule<'s> {
     types: &'s RelationTypes,
-    /// The minimum percentage of kept members, for relations of other types.
+    /// The minimum percentage of kept members for completing relations of other types; `None` to complete none of them.
     min_percent: Option<u32>,
     tags: &'s [ObjectExpression],
 }
@@ -39,7 +39,7 @@ impl<'s> CompletionRule<'s> {
         self.has_tags(tags) && (self.has_type(tags) || self.min_percent.is_some_and(is_enough))
     }
 
-    /// Whether the current object of a walk over `block` is completed because of its tags. The object must be a
+    /// Whether the current object of a walk over `block` is completed because of its tags alone. The object must be a
     /// relation.
     pub(super) fn applies_by_tags(
         &self,

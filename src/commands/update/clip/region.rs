@@ -18,8 +18,8 @@ impl ClipRegion {
         entry.bbox.is_empty() || self.0.meets(&entry.bbox)
     }
 
-    /// Returns the changed nodes that lie in the region after the changes. A node with several versions counts if any
-    /// of its versions lies in the region.
+    /// Returns the nodes that lie in the region according to the changes. If the changes have several versions of a
+    /// node, one version in the region is enough.
     pub(super) fn changed_nodes_inside(&self, changes: &ChangeSet) -> IdSet {
         let (mut test, changes) = (self.location_test(), changes.changes().iter());
         let is_inside = |change: &&Change| change.location().is_some_and(|at| test.has(at));

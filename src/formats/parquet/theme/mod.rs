@@ -37,8 +37,8 @@ pub struct ThemeColumn {
     /// The name of the column.
     pub name: String,
     /// The keys of tags. The value of the column comes from the first of these keys that an object has. If there are
-    /// several keys, a tag is skipped if the filter of the theme has a condition on its key, but does not select the
-    /// object by this tag.
+    /// several keys, some tags are skipped: those on whose key the filter of the theme has a condition, but by which
+    /// the filter does not select the object.
     pub keys: Vec<String>,
     /// The type of the column.
     pub column_type: ColumnType,
@@ -101,12 +101,12 @@ impl Theme {
         parse(BUILT_IN).expect("a constant in this form")
     }
 
-    /// The text of the built-in themes, which is an example of the form that [`read`](Self::read) expects.
+    /// Returns the text of the built-in themes, which is an example of the form that [`read`](Self::read) expects.
     pub const fn built_in_text() -> &'static str {
         BUILT_IN
     }
 
-    /// Reads the themes in a TOML file. [`built_in_text`](Self::built_in_text) describes the form.
+    /// Reads the themes in a TOML file. [`built_in_text`](Self::built_in_text) shows the form.
     pub fn read(path: &Path) -> Result<Vec<Self>> {
         let text = std::fs::read_to_string(path).for_path(path, "cannot read")?;
         parse(&text).map_err(|cause| Error::file(path, cause))

@@ -29,8 +29,8 @@ pub(in super::super) struct SharedColumn {
 }
 
 impl ThemeSet {
-    /// Creates a set. Fails if there are too many themes, if two have the same name, or if they have a column of the
-    /// same name with different types.
+    /// Creates a set. Fails if there are too many themes, if two themes have the same name, if a theme has two columns
+    /// of the same name, or if columns of the same name have different types.
     pub(crate) fn new(themes: &[Theme]) -> Result<Self, String> {
         if themes.len() > MAX_THEMES {
             return Err(format!("there are more than {MAX_THEMES} themes"));
@@ -82,17 +82,17 @@ impl ThemeSet {
         self.themes.is_empty()
     }
 
-    /// The number of themes.
+    /// Returns the number of themes.
     pub(crate) const fn len(&self) -> usize {
         self.themes.len()
     }
 
-    /// The names of the themes.
+    /// Returns the names of the themes.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.themes.iter().map(|theme| theme.name.as_str())
     }
 
-    /// The name of a theme.
+    /// Returns the name of a theme.
     pub(in super::super) fn name(&self, number: usize) -> &str {
         &self.themes[number].name
     }
@@ -107,7 +107,7 @@ impl ThemeSet {
         columns.any(|column| column.column_type == ColumnType::Parents)
     }
 
-    /// The expressions of all themes.
+    /// Returns the expressions of all themes.
     pub(crate) fn expressions(&self) -> &[ObjectExpression] {
         self.filter.expressions()
     }

@@ -7,10 +7,10 @@ use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::BlobEntry;
 use crate::pbf::ObjectStatistics;
 
-/// A column that stores a number of each entry that has statistics.
+/// A column that stores one number for each entry that has statistics.
 struct StatisticsColumn {
     number: u64,
-    /// Whether the values are differences.
+    /// Whether each value is stored as the difference from the previous value.
     is_delta: bool,
     /// Whether only entries of ways or relations have a value.
     is_of_references: bool,
