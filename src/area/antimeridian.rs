@@ -58,7 +58,7 @@ fn assemble_and_cut(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
 }
 
 /// Cuts polygons that were assembled without regard to the antimeridian. Returns `None` if no polygon needs a cut, or
-/// if nothing is left after it.
+/// if the cut leaves no polygon.
 pub(crate) fn cut_polygons(polygons: &[AreaPolygon]) -> Option<Vec<AreaPolygon>> {
     let closed = |ring: &Vec<Point>| {
         let points = ring.iter().chain(ring.first());

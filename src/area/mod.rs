@@ -265,7 +265,7 @@ impl Assembly {
     }
 }
 
-/// How to treat open rings.
+/// The treatment of open rings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OpenRings {

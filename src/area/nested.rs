@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 /// incomplete.
 pub(crate) const MAX_DEPTH: usize = 16;
 
-/// The maximum number of members of nested relations that make up a route. A route with more of them is incomplete. The
-/// longest routes of the world have less than a tenth of this number. Without the limit, a few relations that each list
-/// another one many times could have billions of members.
+/// The maximum number of members that all nested relations of a route may have together. A route with more of them is
+/// incomplete. The longest routes of the world have less than a tenth of this number. Without the limit, a few
+/// relations that each list another one many times could have billions of members.
 const MAX_NESTED: usize = 1 << 20;
 
 /// The maximum number of members that are kept for a nested relation. Further members would exceed [`MAX_NESTED`] in

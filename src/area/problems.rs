@@ -33,7 +33,8 @@ impl ProblemList {
         self.add(AreaProblem::new(kind, None, [way, None]));
     }
 
-    /// Returns the problems. Each problem with a location gets the id of the first node there, if there is one.
+    /// Returns the problems. A problem with a location but without a node gets the id of the first node at the
+    /// location, if there is one.
     pub(super) fn finish(mut self, ways: &[AreaWay<'_>]) -> Vec<AreaProblem> {
         let unnamed = |problem: &AreaProblem| problem.point.filter(|_| problem.node.is_none());
         let mut wanted: FxHashMap<Point, Option<i64>> = FxHashMap::default();

@@ -24,7 +24,8 @@ pub(super) struct AreaRings {
     ring_of: Vec<u32>,
 }
 
-/// The corners of a boundary that is being followed, and the segment that follows each corner.
+/// The part of a boundary that has been followed, without the rings that were cut off: its corners, and the segment
+/// after each corner.
 struct Path {
     corners: Vec<u32>,
     segments: Vec<u32>,

@@ -48,7 +48,7 @@ impl AreaSegment {
     }
 }
 
-/// How two different segments meet.
+/// The relation between two different segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meeting {
     /// The segments share no point, or only a point that is an end of both.

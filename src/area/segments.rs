@@ -25,8 +25,8 @@ pub(super) fn westernmost(points: &[Point]) -> usize {
 /// The average number of pairs per segment up to which pairs are compared without a sweep. If there are more pairs, a
 /// sweep first decides whether any segments cross.
 const FEW_PAIRS: u64 = 64;
-/// The maximum average number of pairs per segment that are compared once a crossing is known. [`MOST_PAIRS`] is the
-/// maximum total number.
+/// The maximum average number of pairs per segment that are compared after a sweep has found a crossing. [`MOST_PAIRS`]
+/// is the maximum total number.
 const MOST_PAIRS_OF_SEGMENT: u64 = 256;
 const MOST_PAIRS: u64 = 1 << 28;
 
@@ -107,7 +107,7 @@ impl<'a> Segments<'a> {
     /// then ends after [`MOST_PAIRS_OF_SEGMENT`] pairs per segment on average, or [`MOST_PAIRS`] in total.
     pub(super) fn find_crossings(&self, problems: &mut ProblemList) {
         let (mut known, mut pairs) = (FxHashSet::default(), 0u64);
-        // Two segments that cross, once the sweep has found them.
+        // Two segments that cross; `None` until a sweep has found them.
         let mut swept = None;
         let few_pairs = FEW_PAIRS * self.list.len() as u64;
         let most_pairs = MOST_PAIRS.min(MOST_PAIRS_OF_SEGMENT * self.list.len() as u64);

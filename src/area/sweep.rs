@@ -60,7 +60,7 @@ impl SweepLine {
         near.find_map(|near| pair_if_crossing(near, segment))
     }
 
-    /// Removes a segment. Returns its neighbours if they cross.
+    /// Removes a segment. If its two neighbours cross each other, returns these neighbours.
     fn remove(&mut self, segment: AreaSegment) -> Option<[AreaSegment; 2]> {
         let ended = Met(segment);
         self.0.remove(&ended);

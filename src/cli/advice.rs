@@ -1,11 +1,11 @@
-//! The words of the program for the advice of the library. They name commands and options.
+//! The program's texts for the advice of the library. They name commands and options.
 
 use crate::error::Advice;
 use crate::runtime::human_bytes;
 use crate::{Error, ErrorKind};
 use std::borrow::Cow;
 
-/// Returns an error in words, with advice.
+/// Returns the message of an error, with advice.
 pub fn explain(error: &Error) -> String {
     let Some(advice) = error.advice() else {
         return error.to_string();
@@ -25,7 +25,7 @@ pub fn with_advice(message: &str, advice: &Advice) -> String {
     format!("{message}{mark}{words}")
 }
 
-/// Returns advice in the words of the program.
+/// Returns the program's text for an advice.
 fn words(advice: &Advice) -> Cow<'static, str> {
     match advice {
         Advice::LeaveFirstIdsOut([nodes, ways, relations]) => {
@@ -54,7 +54,7 @@ fn words(advice: &Advice) -> Cow<'static, str> {
     }
 }
 
-/// Declares the words for advice without values.
+/// Declares the texts for the variants of [`Advice`] that have no values.
 macro_rules! words {
     ($($advice:ident $words:literal)*) => {
         const WORDS: &[(Advice, &str)] = &[$((Advice::$advice, $words),)*];

@@ -144,7 +144,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
 }
 
 impl Args {
-    /// Whether -F or, without -F, the name of the base says that it is a history file.
+    /// Whether -F or, without -F, the file name of the base says that the base is a history file.
     fn is_base_history(&self) -> bool {
         let named = || is_history_file_name(&self.base);
         self.run

@@ -3,7 +3,8 @@
 use std::ffi::{OsStr, OsString};
 
 /// Rewrites `--blocks N` as `--blocks=N`, because clap cannot tell an optional number from a file that follows the
-/// option. Rewrites the place `-33.9,151.2` of `geocode` as two words, because clap takes such a place for an option.
+/// option. For `geocode`, splits a place with a negative latitude, such as `-33.9,151.2`, into two words, because clap
+/// takes such a place for an option.
 pub fn rewrite(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut rewritten: Vec<OsString> = Vec::new();
     let mut are_options = true;

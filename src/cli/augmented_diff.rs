@@ -289,7 +289,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     session.report(&args.run, &ctx, &summary, stdout, || report(&summary))
 }
 
-/// Returns the text that tells a person what an augmented diff contains.
+/// Formats the summary of an augmented diff as text.
 pub fn report(summary: &Summary) -> String {
     let mut text = format!(
         "{}, {} concerned by them\n",

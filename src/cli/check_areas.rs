@@ -5,7 +5,7 @@ use crate::commands::check::{AreaCheck, DoubledCheck, Summary};
 use crate::commands::export::list_of_problems;
 use std::fmt::Write;
 
-/// Appends the findings that the summary contains.
+/// Appends the findings in areas and doubled objects that the summary contains.
 pub fn put(out: &mut String, summary: &Summary) {
     if let Some(areas) = &summary.areas {
         put_areas(out, areas);

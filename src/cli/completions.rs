@@ -35,7 +35,8 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     session.answer(&String::from_utf8_lossy(&script))
 }
 
-/// The values of options that also accept other values: the command, the name of the option, and the values.
+/// The values that a completion script lists for options that also accept other values. Each row has the command, the
+/// name of the option, and the values.
 const VALUES: [(&str, &str, &str); 6] = [
     (
         "export",

@@ -123,7 +123,7 @@ conventions! {
     pub corners: CornerOrder = CornerOrder::Southwest, CornerOrder::Any;
     /// The header fields that `cat` copies if it has several inputs.
     pub concatenated_fields: InheritedFields = InheritedFields::All, InheritedFields::Needed;
-    /// Returns the header fields that a command copies from its input.
+    /// The function that returns the header fields that a command copies from its input.
     inherited: fn(command: &str) -> InheritedFields = |_| InheritedFields::All, inherited_by_osmium;
 }
 

@@ -188,7 +188,7 @@ pub fn run(session: &Session, args: &Args, derive_changes: bool) -> Result<Comma
     ))
 }
 
-/// The error for a change file of selected objects.
+/// The error if a change file of selected objects is requested.
 const WHOLE_CHANGES: &str =
     "a change file has all differences: cut both files to the region with extract before";
 
@@ -286,8 +286,8 @@ fn form_of_changes(
     }
 }
 
-/// Writes the changes as features, as an augmented diff, or by user or changeset. Returns `None` if the arguments ask
-/// for another output.
+/// Writes the changes as features or as an augmented diff, or the numbers of changes by user or by changeset. Returns
+/// `None` if the arguments ask for another output.
 fn write_changes(
     session: &Session,
     args: &Args,
@@ -367,8 +367,8 @@ impl DiffFormat {
     }
 }
 
-/// Returns the output if the derived change file has to be converted for it: a change file in PBF or, for
-/// `derive-changes`, any format except OsmChange. Returns `None` for other outputs.
+/// Returns the output if the derived change file has to be converted. This is the case for a change file in PBF and,
+/// with `derive_changes`, for any format except OsmChange. Returns `None` for other outputs.
 fn converted_output(
     session: &Session,
     args: &Args,

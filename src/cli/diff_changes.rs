@@ -88,7 +88,7 @@ pub fn selected_ids(
     ids_between(&pair.metadata(true), ctx)
 }
 
-/// The output of changes.
+/// The output that changes are written to.
 pub struct ChangesTarget<'a> {
     pub path: &'a PathBuf,
     pub overwrite: bool,

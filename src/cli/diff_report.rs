@@ -4,7 +4,8 @@ use super::show;
 use crate::commands::diff::{Counts, Summary};
 use crate::runtime::Context;
 
-/// If a change file is written (`is_osc`), warns about the changes that it cannot express.
+/// If a change file is written (`is_osc`), warns about changes that the file cannot express exactly, and about changes
+/// that have no effect when the file is applied.
 pub fn warn(summary: &Summary, is_osc: bool, ctx: &Context) {
     if is_osc && summary.going_back > 0 {
         ctx.warn(format!(
@@ -23,7 +24,8 @@ pub fn warn(summary: &Summary, is_osc: bool, ctx: &Context) {
     }
 }
 
-/// Warns about ways that a change file has only for their locations, and about locations that it cannot remove.
+/// Warns about ways that a change file contains only because of their stored locations, and about stored locations that
+/// a change file cannot remove.
 pub fn warn_of_locations(summary: &Summary, ctx: &Context) {
     if summary.relocated > 0 {
         ctx.warn(format!(
@@ -49,7 +51,7 @@ pub fn counts(counts: &Counts) -> String {
     )
 }
 
-/// Returns the counts of all kinds as lines.
+/// Returns the total counts and the counts of each kind, each on a line.
 pub fn text(summary: &Summary) -> String {
     let lines = [
         ("Summary", &summary.total()),

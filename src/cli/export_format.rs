@@ -263,7 +263,8 @@ impl FormatArgs {
         Ok(themes)
     }
 
-    /// Returns a format of text. Fails if an option for tables is given.
+    /// Returns the text format that the options select. Fails if an option for tables is given that this format does
+    /// not have.
     fn text_format(&self, session: &Session, path: &Path, config: &Config) -> Result<ExportFormat> {
         let (format, compression) = format_of(session, self.output_format.as_deref(), path)?;
         let is_csv = format.is_table();

@@ -108,7 +108,7 @@ pub fn build(session: &Session, args: &BuildArgs) -> Result<CommandAnswer> {
     })
 }
 
-/// Returns the text that tells a person what an index has.
+/// Returns the report about a new index as text: its size, its counts, and what was left out.
 fn build_report(directory: &Path, summary: &build_geocode_index::Summary) -> String {
     let mut out = format!("{}: {}\n", directory.display(), show::bytes(summary.bytes));
     for (name, count) in &summary.counts {
@@ -292,7 +292,8 @@ enum GivenPlaces {
 }
 
 impl Args {
-    /// Whether answers are appended to the lines of a table: with --csv, or if the input is named as a table.
+    /// Whether answers are appended to the lines of a table: with --csv, or without --json if the name of the input
+    /// ends in .csv or .tsv.
     fn is_csv(&self) -> bool {
         let ending = self
             .lat

@@ -42,7 +42,7 @@ pub struct Args {
     run: RunArgs,
 }
 
-/// Creates the context. Fails if -F is a format of data or of a history.
+/// Creates the context. Fails if -F names a format of data or of a history instead of a format of changes.
 fn context(session: &Session, args: &Args) -> Result<Context> {
     if let Some(kind) = args.run.input_format {
         kind.check_changes(session, "-F")?;

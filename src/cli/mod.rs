@@ -83,9 +83,9 @@ struct Cli {
     command: Command,
 }
 
-/// Declares the commands from a table. A row has the arguments of a command, the function that runs it, and in brackets
-/// the fixed last arguments of the function. After `as` it has the name and the description in the help of the program,
-/// if these differ from those of the command.
+/// Declares the commands from a table. A row has the arguments of a command and the function that runs it. The brackets
+/// hold the fixed last arguments of the function. After `as`, the row has the name and the description that the help of
+/// the program shows, if they differ from those of the command.
 macro_rules! commands {
     ($($purpose:literal {
         $($(#[$attribute:meta])* $name:ident($args:ty): $run:path $([$($fixed:expr),*])? $(as $listed:expr)?;)*
@@ -95,11 +95,12 @@ macro_rules! commands {
             $($($(#[$attribute])* $name($args),)*)*
         }
 
-        /// For each command, in order, its purpose, and the name and the description that replace its own in the help.
+        /// For each command, in order: its heading in the help, and the name and the description shown there instead of
+        /// its own.
         const LISTED: &[(&str, Option<(&str, &str)>)] =
             &[$($(($purpose, commands!(@ $($listed)?)),)*)*];
 
-        /// Runs a command, whose arguments are also in `matches`.
+        /// Runs a command. `matches` has the same parsed arguments as `command`.
         fn run(
             session: &Session,
             command: &Command,
@@ -115,7 +116,7 @@ macro_rules! commands {
     (@ $listed:expr) => { Some($listed) };
 }
 
-// The order is that of the help. A hidden command without a description here is not listed.
+// The help lists the commands in this order. It omits a hidden command that has no description here.
 commands! {
     "Inspect" {
         Inspect(inspect::Args): inspect::run;
@@ -319,7 +320,7 @@ fn message(error: &anyhow::Error) -> String {
 /// Returns the exit status after an error.
 fn status(conventions: &Conventions, error: &anyhow::Error) -> u8 {
     match error.downcast_ref::<crate::Error>() {
-        // An error that is no `crate::Error` is a mistake in the command line that clap could not detect.
+        // An error that is not a `crate::Error` is a mistake in the command line that clap could not detect.
         None => 2,
         Some(error) => match error.kind() {
             crate::ErrorKind::Usage => 2,

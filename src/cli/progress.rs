@@ -26,7 +26,7 @@ pub enum Level {
 
 /// An [`Observer`] that prints messages and draws one progress bar for the whole command, on standard error.
 pub struct Terminal {
-    /// Whether another program calls the command, so that only a bar is shown.
+    /// Whether another program calls the command. In this case, only the bar is shown, and no messages are printed.
     is_call: bool,
     has_bar: bool,
     level: Level,
@@ -54,7 +54,7 @@ struct ShownProgress {
 
 impl Terminal {
     /// Creates an observer that draws a bar if `has_bar`, and prints the messages of `level` and of the levels before
-    /// it. In a call, prints no messages.
+    /// it. If `is_call`, the observer prints no messages.
     pub fn new(has_bar: bool, level: Level, is_call: bool) -> Self {
         Self {
             is_call,

@@ -92,8 +92,8 @@ pub struct Args {
 impl Args {
     /// Reads the regions of the configuration.
     fn regions(&self, session: &Session, ctx: &Context) -> Result<Vec<FollowedRegion>> {
-        // A boundary that is broken at the moment must not stop the other regions. Its region keeps the polygon in the
-        // .poly file of an earlier run.
+        // A region whose boundary is broken at the moment must not stop the update of the other regions. It keeps the
+        // polygon in the .poly file of an earlier run.
         let stand_in = |output: &Path, cause: String| {
             let poly = self.directory.join(output);
             let poly = poly.with_extension("").with_extension("poly");
@@ -113,7 +113,8 @@ impl Args {
         regions.map(|extract| self.region(extract, ctx)).collect()
     }
 
-    /// Converts a region of the configuration. Fails if it has settings that do not apply here.
+    /// Converts an extract of the configuration to a region. Fails if the extract has settings that regions do not
+    /// support.
     fn region(&self, extract: ConfigExtract, ctx: &Context) -> Result<FollowedRegion> {
         let output = extract.output.display().to_string();
         let about = |cause: String| {
@@ -177,7 +178,7 @@ fn report(summary: &Summary) -> String {
     for region in &summary.regions {
         let what = match (region.outcome, &region.cause) {
             (RunOutcome::Unchanged, _) => continue,
-            // A warning has the cause.
+            // The warning has already given the cause.
             (_, Some(_)) => "not published".to_owned(),
             (_, None) => {
                 let changes = region.changes.map(|changes| {

@@ -117,10 +117,10 @@ impl Args {
     }
 }
 
-/// The maximum number of losses, and of mended blobs, that are listed for people.
+/// The maximum number of losses that the text lists, and the maximum number of mended blobs.
 const LISTED: usize = 20;
 
-/// Returns the report for people.
+/// Formats the report as text for people.
 fn text(report: &Report, options: &Options) -> String {
     let mut out = found_text(report, &display_path(&options.input).to_string());
     let mut add = |line: String| out.extend([line.as_str(), "\n"]);

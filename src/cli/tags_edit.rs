@@ -166,8 +166,8 @@ fn edit_changes(
     })
 }
 
-/// Warns if the rules change no object. Not called for a change file, which may well have no object that the rules
-/// concern.
+/// Warns if the rules change no object. This is not called for a change file, because it is normal that the rules
+/// concern none of its objects.
 fn warn_of_no_effect(options: &Options, effects: &Effects, ctx: &Context) {
     if effects.edited == 0 && !options.edits.is_empty() {
         ctx.warn(format!(

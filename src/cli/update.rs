@@ -172,7 +172,7 @@ pub struct WebArgs {
     first_pause: u64,
 }
 
-/// Returns the URLs of servers on the command line.
+/// Returns the URLs of the servers that the values of --server name. The value `planet` alone names three servers.
 pub fn servers(given: &[String]) -> Vec<String> {
     match given {
         [planet] if planet == "planet" => PLANET.map(str::to_owned).to_vec(),
@@ -212,7 +212,7 @@ impl Args {
         summary.is_current || is_near && !summary.is_server_behind
     }
 
-    /// Returns the change file in PBF that --diffs-only writes; `None` for another output.
+    /// Returns the output of --diffs-only if it is a change file in PBF; otherwise `None`.
     fn change_pbf_output(&self, session: &Session) -> Result<Option<OutputOptions>> {
         let kind = match &self.write.output_format {
             Some(spec) => spec.kind,
@@ -224,7 +224,7 @@ impl Args {
         self.write.output(session, self.output.as_deref()).map(Some)
     }
 
-    /// Returns the result that the options ask for.
+    /// Returns the goal of the update that the options ask for.
     fn goal(&self, session: &Session, file: &Path) -> Result<Goal> {
         let output = match (&self.output, self.diffs_only) {
             _ if self.check => return Ok(Goal::Check),
@@ -257,9 +257,9 @@ impl Args {
         {
             bail!("the report of update goes to standard output: name a file or a directory");
         }
-        // A run that updates a file in place replaces files that look like outputs of an earlier run, and no other
-        // files. The updated file itself is accepted here, so that an output with its name fails later, with an error
-        // that says that it is an input.
+        // Without --overwrite, a run that updates a file in place replaces only files that look like outputs of an
+        // earlier run. The updated file itself is accepted here. An output with the same path fails later, with the
+        // clearer error that this path is an input.
         let may_replace = |path: &Path| {
             let is_earlier = || path == file || is_replaceable(path);
             self.write.overwrite || self.output.is_none() && is_earlier()
@@ -365,9 +365,10 @@ fn parse_moment(text: &str) -> Result<i64, String> {
 }
 
 impl WebArgs {
-    /// Returns the transport of a run. `servers` are those that the user names.
+    /// Creates the access to files and servers for a run. `servers` are the servers that the user names.
     pub fn files(&self, servers: &[String]) -> Result<AnyFiles> {
-        // The maker of the file chose the server in its header, so the token must not be sent there.
+        // Without --server, the header of the file names the server. Whoever made the file could choose it, so it gets
+        // no token.
         if self.token_file.is_some() && servers.is_empty() {
             bail!(
                 "--token-file is for a server that --server names: the token is not sent to one that only the file names"

@@ -13,7 +13,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// An event of `update`, which is printed as one line.
+/// An event of `update`. With --json=lines, an event is printed as one line.
 #[derive(Serialize)]
 struct UpdateEvent<'a> {
     kind: &'static str,
@@ -26,7 +26,7 @@ struct UpdateEvent<'a> {
     failure: Option<UpdateFailure>,
 }
 
-/// An error in an event.
+/// The error that an event reports.
 #[derive(Serialize)]
 struct UpdateFailure {
     error: String,
@@ -176,7 +176,7 @@ pub fn print_list(session: &Session, runs: &[(UpdatedFile<'_>, Summary)]) -> Res
     session.print(&JsonForm::Pretty.text(&events)?)
 }
 
-/// With --json=lines, prints the event of an error.
+/// Prints an error as an event if --json=lines is given. Otherwise does nothing.
 pub fn print_error(
     session: &Session,
     run: &RunArgs,

@@ -58,8 +58,8 @@ pub fn with_groups(command: clap::Command) -> clap::Command {
         .after_help(list)
 }
 
-/// Returns a one-line message for an error of clap in the command line `words`, with the mistake and how to correct it.
-/// Returns `None` if the user made no mistake, but asked for help or the version.
+/// Converts an error of clap about the command line `words` to a one-line message that names the mistake and how to
+/// correct it. Returns `None` if the user made no mistake, but asked for help or the version.
 pub fn mistake(error: &clap::Error, program: &clap::Command, words: &[OsString]) -> Option<String> {
     let (command, definition) = command_of(program, words);
     let help = if command.is_empty() {

@@ -1,10 +1,10 @@
-//! Names of commands and options that people type but that do not exist here, and the command lines that do what is
-//! meant.
+//! Names of commands and options that people type although they do not exist here, with hints that name the command
+//! line to use instead.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Declares names of commands that do not exist, and for each the command lines that do what the name promises.
+/// Declares names of commands that do not exist, each with a hint that names the command line for the same purpose.
 macro_rules! words {
     ($($names:literal: $line:literal)*) => {
         const COMMANDS: &[(&str, &str)] = &[$(($names, $line),)*];
@@ -51,7 +51,7 @@ words! {
     "reverse reverse-geocode address lookup": "`pbfhogg geocode INDEX LAT LON` finds the address of a place"
 }
 
-/// Returns the command lines that do what a command with the given name would do, if it existed.
+/// Returns a hint for a command that does not exist. The hint names the command line for the same purpose.
 pub fn for_command(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase().replace('_', "-");
     let found = COMMANDS
@@ -60,7 +60,7 @@ pub fn for_command(name: &str) -> Option<&'static str> {
     found.map(|(_, line)| *line)
 }
 
-/// Returns the message if a file stands in place of a command; `None` if the word does not look like a file.
+/// Returns the message for a file name in the place of a command; `None` if the word does not look like a file name.
 pub fn for_file(word: &str) -> Option<String> {
     let is_file = Path::new(word).is_file() || word.contains(['.', '/', '\\']);
     is_file.then(|| {
@@ -122,14 +122,14 @@ pub fn for_argument(name: &str, command: &clap::Command, argument: &str) -> Opti
     }
 }
 
-/// Returns the word of a command line that is a box and begins with `option`. If a box begins with a negative number,
-/// clap takes its first characters for an option, such as `-1` of `-1.5,50,-1,51`.
+/// Returns the first word that begins with `option` and is a box. clap takes the start of a box with a negative first
+/// number for an option: of `-1.5,50,-1,51`, it takes `-1`.
 pub fn negative_box<'w>(words: &'w [OsString], option: &str) -> Option<&'w str> {
     let mut words = words.iter().filter_map(|word| word.to_str());
     words.find(|word| word.starts_with(option) && is_box(word))
 }
 
-/// Whether a text is four numbers.
+/// Whether a text has four numbers, with commas between them.
 fn is_box(text: &str) -> bool {
     text.split(',')
         .filter(|part| part.trim().parse::<f64>().is_ok())

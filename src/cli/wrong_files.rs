@@ -69,10 +69,10 @@ fn others<'p>(paths: &'p [PathBuf], one: &Path) -> impl Iterator<Item = &'p Path
         .filter(move |path| *path != one)
 }
 
-/// The cause of the error about a change file in the place of the base.
+/// The text of the error for a change file in the place of the base.
 const CHANGES_AS_BASE: &str = "this is a change file, and the base comes first";
 
-/// Returns the error about a data file in the place of a change file.
+/// Returns the error for a data file in the place of a change file.
 fn not_changes_error(data: &Path, advice: &str) -> Error {
     anyhow!(
         "{}: this is data, not a change file: {advice}",

@@ -1,4 +1,4 @@
-//! The border of a region, and where coastlines cross it.
+//! The border of a region, and its crossings with coastlines.
 //!
 //! All decisions are exact, and none needs a special case: the border is treated as if it were moved by e to the east
 //! and by e² to the north, where e is infinitesimal (H. Edelsbrunner, E. Mücke, "Simulation of simplicity", 1990). So
@@ -12,9 +12,9 @@ use std::cmp::Ordering;
 pub(super) struct Border {
     /// The rings, with the region on their left. They do not repeat their first point.
     pub rings: Rings,
-    /// For each ring, the number of its first edge. Edges are numbered over all rings.
+    /// For each ring, the number of its first edge. Edges are numbered consecutively through all rings.
     starts: Vec<usize>,
-    /// The numbers of the edges that meet each strip of latitudes.
+    /// For each strip of latitudes, the numbers of the edges that lie in it or extend into it.
     strips: Vec<Vec<u32>>,
     low_e7: i64,
     /// The height of a strip in 1e-7 degree.
@@ -56,7 +56,7 @@ pub(super) struct Crossing {
 
 type Vector = (i128, i128);
 
-/// Returns the width and the height from one point to another, in 1e-7 degree.
+/// Returns the differences of longitude and latitude from one point to another, in 1e-7 degree.
 fn vector(from: Point, to: Point) -> Vector {
     let lon = i128::from(to.lon_e7) - i128::from(from.lon_e7);
     let lat = i128::from(to.lat_e7) - i128::from(from.lat_e7);
@@ -78,13 +78,13 @@ fn first_sign(values: [i128; 3]) -> i128 {
     signs.into_iter().find(|sign| *sign != 0).unwrap_or(0)
 }
 
-/// Returns the side of an edge of the border on which a point lies: 1 is left.
+/// Returns the side of an edge of the border on which a point lies: 1 is left, -1 is right.
 fn side_of_border(from: Point, to: Point, point: Point) -> i128 {
     let edge = vector(from, to);
     first_sign([cross(edge, vector(from, point)), edge.1, -edge.0])
 }
 
-/// Returns the side of a segment on which a vertex of the border lies: 1 is left.
+/// Returns the side of a segment on which a vertex of the border lies: 1 is left, -1 is right.
 fn side_of_segment(from: Point, to: Point, vertex: Point) -> i128 {
     let segment = vector(from, to);
     first_sign([cross(segment, vector(from, vertex)), -segment.1, segment.0])
@@ -137,7 +137,7 @@ impl Border {
         border
     }
 
-    /// Returns the numbers of the strips of a range of latitudes.
+    /// Returns the numbers of the strips that a range of latitudes overlaps.
     fn strips_of(&self, first: i32, last: i32) -> std::ops::RangeInclusive<usize> {
         let strip = |lat: i32| {
             let strip = (i64::from(lat) - self.low_e7).div_euclid(self.height_e7);
@@ -146,7 +146,7 @@ impl Border {
         strip(first)..=strip(last)
     }
 
-    /// Returns the ring of an edge, and the index of the edge in it.
+    /// Returns the number of the ring to which an edge belongs, and the index of the edge in that ring.
     pub(super) fn ring_of(&self, edge: usize) -> (usize, usize) {
         let ring = self
             .starts
@@ -178,7 +178,7 @@ impl Border {
         is_inside
     }
 
-    /// Returns the edges whose boxes meet a box, ascending.
+    /// Returns the numbers of the edges whose bounding boxes intersect the given box, in ascending order.
     fn edges_near(&self, south: i32, north: i32, west: i32, east: i32) -> Vec<usize> {
         let mut found = Vec::new();
         for strip in self.strips_of(south, north) {
@@ -241,7 +241,7 @@ impl Border {
         ordered
     }
 
-    /// Returns where a segment crosses an edge; `None` if it does not.
+    /// Returns the crossing of a segment with an edge; `None` if they do not cross.
     fn crossing(&self, number: usize, from: Point, to: Point) -> Option<Crossing> {
         let (a, b) = self.edge(number);
         let (start, end) = (side_of_border(a, b, from), side_of_border(a, b, to));
@@ -279,7 +279,8 @@ impl Border {
     }
 
     /// Returns the place on the border that is nearest to a point, and its distance in 1e-7 degree of latitude.
-    /// Distances are measured in a plane with the scale at the point. Ignores distances above `longest`.
+    /// Distances are measured in a plane in which a degree of longitude is as long as at the point. Ignores places
+    /// farther away than `longest`.
     pub(super) fn nearest(&self, point: Point, longest: f64) -> Option<(BorderPlace, f64)> {
         let home = *self.strips_of(point.lat_e7, point.lat_e7).start();
         let mut best: Option<(BorderPlace, f64)> = None;
@@ -310,7 +311,8 @@ impl Border {
 
     /// Returns the nearest place on one edge, and its distance, as [`nearest`](Self::nearest) does for all edges.
     fn nearest_on(&self, number: usize, point: Point) -> (BorderPlace, f64) {
-        /// The number of equal parts of an edge. A position on the edge is rounded down to an end of a part.
+        /// The number of equal parts into which an edge is divided. A position is rounded down to the start of its
+        /// part.
         const PARTS: f64 = (1u64 << 40) as f64;
         let (a, b) = self.edge(number);
         let scale = point.lat().to_radians().cos();

@@ -37,7 +37,8 @@ impl Axis {
     }
 }
 
-/// A part that is being cut out of the part of a larger box. The two boxes differ in one edge.
+/// The part of an area in a smaller box, while it is being cut out of the part in a larger box. The two boxes differ in
+/// one edge.
 struct Half {
     part: BoxPart,
     axis: Axis,
@@ -137,7 +138,8 @@ struct ChainEnd {
     position: i64,
     chain: usize,
     is_end: bool,
-    /// The direction into the box as a pair: along the edge, counter-clockwise, and away from the edge.
+    /// The direction from the point along the chain into the box. The first component is along the edge,
+    /// counter-clockwise; the second is away from the edge.
     direction: (i64, i64),
 }
 
@@ -168,7 +170,7 @@ impl ChainEnd {
 }
 
 impl BoxPart {
-    /// Creates the part of polygons that lie within the box.
+    /// Creates the part from polygons, all of which must lie within the box.
     pub(crate) fn new<'p>(
         bounds: Extent,
         polygons: impl IntoIterator<Item = &'p AreaPolygon>,
@@ -252,8 +254,8 @@ impl BoxPart {
         self.is_uniform() && !self.is_edge_inside
     }
 
-    /// Divides the part into the parts of two boxes, which may overlap. The boxes differ from the whole box only in the
-    /// coordinate `axis`.
+    /// Cuts the part into the parts for two smaller boxes, which may overlap. The boxes differ from the whole box only
+    /// in the coordinate `axis`: `low` in its upper edge, `high` in its lower edge.
     pub(crate) fn divide(self, low: Extent, high: Extent, axis: Axis) -> [Self; 2] {
         let mut halves = [self.half(low, axis, true), self.half(high, axis, false)];
         for (points, is_ring) in self.into_lines() {
@@ -314,8 +316,8 @@ impl BoxPart {
         rings.chain(self.chains.into_iter().map(|chain| (chain, false)))
     }
 
-    /// Begins the part of a smaller box. On `axis`, the box shares the lower edge of this box if `is_low`, otherwise
-    /// the upper edge. Its opposite edge differs.
+    /// Creates the part for a smaller box, without lines. On `axis`, the smaller box shares the lower edge of this box
+    /// if `is_low`, otherwise the upper edge. The opposite edge differs.
     fn half(&self, bounds: Extent, axis: Axis, is_low: bool) -> Half {
         let corner = match (axis, is_low) {
             (Axis::Lon, true) => 3,
@@ -374,7 +376,7 @@ impl BoxPart {
         ]
     }
 
-    /// Returns the ends of chains in the order in which the edges of the box meet them, counter-clockwise from the
+    /// Returns the ends of the chains in their counter-clockwise order along the edges of the box, from the
     /// south-western corner.
     fn chain_ends(&self) -> Vec<ChainEnd> {
         let mut ends = Vec::with_capacity(2 * self.chains.len());

@@ -21,7 +21,7 @@ pub(super) struct CoastPiece {
     pub ends: [PieceEnd; 2],
 }
 
-/// The pieces of a path, as far as they are known.
+/// A path that is being cut into pieces, one segment after another.
 struct Clipper<'c> {
     border: &'c Border,
     pieces: Vec<CoastPiece>,
@@ -29,14 +29,14 @@ struct Clipper<'c> {
     open: Option<CoastPiece>,
 }
 
-/// Cuts a path where it crosses the antimeridian. Joins each new end with the border of the region if the border passes
-/// through that end.
+/// Cuts a path where it crosses the antimeridian. A new end gets a place on the border of the region if the border
+/// passes through that end.
 pub(super) fn cut_at_antimeridian(bound: BoundPath, border: &Border) -> Vec<BoundPath> {
     let places = bound.places;
     let mut is_closed = bound.path.is_closed;
     let parts = bound.path.cut_at_antimeridian();
     let count = parts.len();
-    // From here on, `is_closed` says that a closed path was cut. A path that was not cut is still closed and has no
+    // From here on, `is_closed` means that the path was closed and has been cut. A closed path that was not cut has no
     // ends.
     is_closed &= count > 1 || parts.first().is_some_and(|part| !part.is_closed);
     let parts = parts.into_iter().enumerate().map(|(index, path)| {

@@ -80,13 +80,13 @@ pub(super) fn remove_world_rings(rings: &mut Vec<CoastPath>, problems: &mut Vec<
     });
 }
 
-/// Returns the problem of a path that is left out.
+/// Returns the problem to report for a path that is left out because it does not close.
 fn not_closed_problem(path: &CoastPath) -> CoastProblem {
     let place = ProblemPlace::of_line(path.points.clone());
     CoastProblem::of_ways(CoastProblemKind::NotClosed, path.ways(), place)
 }
 
-/// Returns a ring of the border, to which the places are added at which coastlines meet it.
+/// Returns a ring of the border, with additional points where coastlines meet it.
 fn ring_with_coast_ends(ring: &[Point], border: &Border, ends: &[BorderEnd]) -> Vec<Point> {
     let mut points = Vec::with_capacity(ring.len() + ends.len());
     let mut ends = ends.iter().peekable();

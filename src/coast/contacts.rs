@@ -20,7 +20,7 @@ const CROSSINGS: usize = 1000;
 /// The maximum number of crossings that are reported.
 const MAX_REPORTED: usize = 100_000;
 
-/// Rings that touch or cross each other, directly or through others.
+/// Rings that touch or cross each other, directly or through other rings.
 pub(super) struct RingGroup {
     /// The indices of the rings, ascending.
     pub rings: Vec<usize>,
@@ -30,7 +30,7 @@ pub(super) struct RingGroup {
     pub is_tangled: bool,
 }
 
-/// The sets of rings that are known to meet.
+/// The sets of rings that are known to touch or cross.
 struct RingContacts<'c> {
     rings: &'c [CoastPath],
     /// The parent of each ring in a disjoint-set forest.
@@ -43,14 +43,15 @@ struct RingContacts<'c> {
 
 /// The approximate number of segments whose southern end lies in a strip.
 const STRIP: usize = 1024;
-/// The maximum average number of strips that a segment meets. If the average is higher, there is only one strip.
+/// The maximum for the average number of strips into which a segment extends. If the average is higher, there is only
+/// one strip.
 const STRIPS_OF_SEGMENT: usize = 4;
 
 /// The segments in each of several strips of latitudes.
 struct LatitudeStrips {
-    /// The latitudes at which strips begin, except the first strip.
+    /// The latitudes at which the strips begin. The first strip has no start.
     starts: Vec<i32>,
-    /// For each strip, the segments that meet it.
+    /// For each strip, the segments that extend into it.
     members: Vec<Vec<AreaSegment>>,
 }
 
@@ -77,7 +78,7 @@ impl LatitudeStrips {
         })
     }
 
-    /// Divides the segments of rings into strips. Returns `None` if the segments meet too many strips.
+    /// Divides the segments of rings into strips. Returns `None` if the segments extend into too many strips.
     fn divide(rings: &[CoastPath], starts: Vec<i32>) -> Option<Self> {
         let most = STRIPS_OF_SEGMENT * segments_of(rings).count();
         let mut members = vec![Vec::new(); starts.len() + 1];
@@ -106,7 +107,8 @@ impl LatitudeStrips {
         Some(Self { starts, members })
     }
 
-    /// Whether `strip`, which two segments meet, is the first strip in which they may meet each other.
+    /// Whether `strip` is the southernmost strip into which both segments extend. Both must extend into `strip`. Each
+    /// pair of segments is compared only in that strip.
     fn is_first(&self, strip: usize, one: &AreaSegment, other: &AreaSegment) -> bool {
         let low = low_lat(one).max(low_lat(other));
         strip
@@ -158,8 +160,8 @@ fn has_repeated_point(ring: &CoastPath, ctx: &Context) -> bool {
 }
 
 impl RingContacts<'_> {
-    /// Compares the segments that share a range of longitudes and a strip of latitudes. Returns `false` if there are
-    /// too many pairs, and some segments cross.
+    /// Compares the segments that extend into the same strip of latitudes and whose ranges of longitudes overlap.
+    /// Returns `false` if there are too many pairs, and some segments cross.
     fn compare_all(&mut self, ctx: &Context) -> bool {
         let mut strips = LatitudeStrips::of(self.rings);
         let most = PAIRS_OF_SEGMENT * segments_of(self.rings).count() as u64 + PAIRS;
@@ -195,7 +197,7 @@ impl RingContacts<'_> {
         is_crossing
     }
 
-    /// Joins the rings of two segments that meet, and counts crossings.
+    /// Joins the rings of two segments if the segments touch or cross, and counts crossings.
     fn compare(&mut self, one: &AreaSegment, other: &AreaSegment) {
         let is_apart = |a: &AreaSegment, b: &AreaSegment| high_lat(a) < low_lat(b);
         if is_apart(one, other) || is_apart(other, one) {

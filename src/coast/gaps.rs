@@ -35,7 +35,7 @@ pub(super) struct BoundPath {
 /// A possible continuation of a path beyond one of its ends.
 struct Continuation {
     distance_m: f64,
-    /// The index of the open path, and whether the end is its last point. Otherwise the end is its first point.
+    /// The end to continue: the index of the open path, and whether the end is its last point rather than its first.
     end: (usize, bool),
     target: ContinuationTarget,
 }

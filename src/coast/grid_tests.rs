@@ -44,8 +44,8 @@ fn box_area(of: &Extent) -> i128 {
     2 * side(of.low.lon_e7, of.high.lon_e7) * side(of.low.lat_e7, of.high.lat_e7)
 }
 
-/// Checks that the area and the rest of each cell together are the cell. If cells do not overlap, also checks that the
-/// areas of all cells add up to the area of the polygons, up to a difference of `slack`.
+/// Checks that the polygons inside and outside of the area add up to each cell. If cells do not overlap, also checks
+/// that the areas in all cells add up to the area of the polygons, with a difference of at most `slack`.
 fn check(bounds: Extent, area_of: &[AreaPolygon], grid: Grid, slack: i128) {
     let (mut inside, mut all) = (0, 0);
     for cell in grid.cells(bounds, area_of) {
@@ -110,7 +110,7 @@ fn the_area_and_the_rest_of_a_cell_together_are_the_cell() {
             (25, 75),
             (0, 75),
         ]])],
-        // A slope, whose cuts are rounded.
+        // Slopes. The points at which the edges of cells cut them are rounded.
         vec![
             polygon(&[&[(0, 0), (97, 0), (13, 91)]]),
             polygon(&[&[(97, 1), (98, 99), (14, 92)]]),

@@ -13,8 +13,8 @@ struct WayPart {
     way: usize,
     /// The indices of its nodes.
     nodes: Range<usize>,
-    /// The nodes at the start and at the end of the part, where it may be joined with others. `None` if the way
-    /// continues there.
+    /// The nodes at the start and at the end of the part, where it may be joined with other parts. `None` at an end
+    /// beyond which the way continues.
     ends: [Option<i64>; 2],
 }
 
@@ -42,7 +42,7 @@ pub(super) fn join(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -> Vec<Co
     let open = (0..parts.len()).filter(|part| !is_behind[*part]);
     let mut is_done = vec![false; parts.len()];
     let mut paths = Vec::new();
-    // The parts that no other precedes come first, so that the remaining parts form closed paths.
+    // The parts that no other part precedes come first, so that the remaining parts form closed paths.
     for first in open.chain(0..parts.len()) {
         let (mut path, mut at) = (CoastPath::default(), Some(first));
         let mut last = None;
@@ -81,7 +81,8 @@ fn add_path(path: CoastPath, paths: &mut Vec<CoastPath>, problems: &mut Vec<Coas
     }
 }
 
-/// Returns the parts of the ways. Leaves out ways with fewer than two nodes, and those of [`flag_doubled_ways`].
+/// Returns the parts of the ways. Leaves out ways with fewer than two nodes, and the ways that [`flag_doubled_ways`]
+/// flags.
 fn parts_of(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -> Vec<WayPart> {
     let mut parts = Vec::with_capacity(ways.len());
     let is_left_out = flag_doubled_ways(ways, problems);
@@ -192,8 +193,9 @@ impl Joints<'_> {
         Some((centre, direction(centre, other?)))
     }
 
-    /// Joins the parts that end at a node with the parts that begin there. A part that ends is joined with the next
-    /// part clockwise that begins, because land is between the two. Paths therefore do not cross at the node.
+    /// Joins the parts that end at a node with the parts that begin there. Each part that ends is joined with the next
+    /// part in clockwise order that begins, because land lies between the two. Paths therefore do not cross at the
+    /// node.
     fn join_by_land(
         &self,
         ends: &[PartEnd],

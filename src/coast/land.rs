@@ -9,7 +9,7 @@ use crate::geometry::{Extent, Point, Rings, doubled_area, region_of_winding};
 use crate::runtime::{Context, sort_unstable_by};
 use rustc_hash::FxHashMap;
 
-/// The region that is enclosed by one ring, or by several rings that meet.
+/// The region that is enclosed by one ring, or by several rings that touch or cross each other.
 struct Patch {
     /// The indices of the rings.
     rings: Vec<usize>,
@@ -152,8 +152,8 @@ fn patches_of(
     patches
 }
 
-/// Returns the region of a ring that meets neither itself nor others, and whether it is land. Takes the points out of
-/// the ring instead of copying them, unless the region has no area.
+/// Returns the region of a ring that touches and crosses neither itself nor other rings, and whether it is land. Takes
+/// the points out of the ring instead of copying them, unless the region has no area.
 fn region_of_simple_ring(ring: Option<&mut CoastPath>) -> (bool, Vec<Rings>) {
     let area = ring.as_ref().map_or(0, |ring| doubled_area(&ring.points));
     let Some(ring) = ring.filter(|_| area != 0) else {
@@ -192,7 +192,7 @@ fn region_of_meeting_rings(
     (is_land, if is_land { land } else { water })
 }
 
-/// Returns a problem of a ring; `None` if the ring is a border without ways.
+/// Returns a problem that concerns a ring; `None` if the ring is a ring of the border, which has no ways.
 fn problem_of(kind: CoastProblemKind, ring: &CoastPath) -> Option<CoastProblem> {
     let ways = ring.ways();
     let place = || ProblemPlace::Line(ring.points.clone());
@@ -338,8 +338,8 @@ impl Land {
             self.polygon_of[number] = Some(around);
             return;
         }
-        // Cuts the water out of a frame around it. The part that touches the frame is the land around the water. If
-        // lakes touch each other, other parts are land that is enclosed between them.
+        // The water is cut out of a frame around it. The polygon that touches the frame is the land around the water.
+        // If lakes touch each other, the other polygons are land that the lakes enclose.
         let Some(extent) = Extent::of(patch.polygons.iter().flatten().flatten()) else {
             return;
         };

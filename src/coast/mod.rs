@@ -123,8 +123,8 @@ pub enum RegionSource {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Coast {
-    /// The lines, in the order of their smallest way ids. The lines that close gaps and those along the border of the
-    /// region are not among them.
+    /// The lines, in the order of their smallest way ids. Lines that close gaps and lines along the border of the
+    /// region are left out.
     pub lines: Vec<CoastLine>,
     /// The land within the region: valid polygons whose insides are disjoint, cut at the antimeridian, in the order of
     /// their westernmost corners.

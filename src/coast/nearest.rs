@@ -45,7 +45,7 @@ pub(super) struct NearestPlaces {
     is_there: Vec<bool>,
     /// For the root of each range, the number of places in the range that are still there.
     count: Vec<usize>,
-    /// The number of steps that searches may still take. It bounds the time on hostile data.
+    /// The number of steps that searches may still take. This limit bounds the time on hostile data.
     steps: u64,
 }
 
@@ -146,7 +146,7 @@ impl NearestPlaces {
     }
 }
 
-/// Orders items so that the middle of each range is the root of the range.
+/// Orders items as a k-d tree: the middle item of each range is the root of the range.
 fn arrange(items: &mut [(SpherePoint, usize)], axis: usize) {
     if items.len() < 2 {
         return;

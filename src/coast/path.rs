@@ -64,7 +64,8 @@ impl CoastPath {
         ways
     }
 
-    /// Appends another path. If it does not begin where this one ends, a segment without a way bridges the gap.
+    /// Appends another path. If the other path does not begin where this one ends, a segment without a way bridges the
+    /// gap.
     pub(super) fn append(&mut self, other: &Self) {
         self.extend(other.points.first().copied(), None);
         let mut spans = other.spans.iter().peekable();
@@ -96,7 +97,7 @@ impl CoastPath {
         }
     }
 
-    /// Returns the part of the path between two segments, both included.
+    /// Returns the part of the path from the segment `first` to the segment `last`, both included.
     fn part(&self, first: usize, last: usize) -> Self {
         let mut part = Self::default();
         let before = self.spans.partition_point(|span| span.start <= first);
@@ -113,7 +114,7 @@ impl CoastPath {
         part
     }
 
-    /// Returns the parts of the path whose segments have ways.
+    /// Returns the parts of the path that remain if the segments without ways are removed.
     pub(super) fn parts_of_ways(&self) -> Vec<Self> {
         if self.spans.iter().all(|span| span.way.is_some()) {
             return vec![self.clone()];
@@ -172,10 +173,10 @@ impl CoastPath {
     }
 }
 
-/// A direction on the map, in 1e-7 degree: the width and the height.
+/// A direction on the map: the differences of longitude and latitude, in 1e-7 degree.
 pub(super) type Direction = (i64, i64);
 
-/// Returns the direction from a point to another.
+/// Returns the direction from one point to another.
 pub(super) fn direction(from: Point, to: Point) -> Direction {
     let height = i64::from(to.lat_e7) - i64::from(from.lat_e7);
     (longitude_growth(from, to), height)

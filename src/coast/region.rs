@@ -190,7 +190,7 @@ const SAMPLED_BLOBS: usize = 64;
 /// The maximum number of roads and buildings that are sampled in each blob.
 const SAMPLED_WAYS: usize = 64;
 
-/// The sources that show which surface, land or water, is at a border of the region that no coastline meets.
+/// The sources that show whether land or water is at those borders of the region that no coastline meets.
 pub(super) struct Surroundings<'s> {
     pub options: &'s CoastOptions,
     pub data: PlannedFile<'s>,
@@ -232,9 +232,9 @@ impl Surroundings<'_> {
     }
 
     /// Returns the surface at the outer border of each polygon in `outers`. An entry of `outers` is the index of a
-    /// polygon, and whether coastlines meet one of its holes. If they meet no hole and the option `inside` is set, the
-    /// option decides. Otherwise, a polygon that lies within a ring of land is land. For any other polygon, the largest
-    /// ring in it decides. A polygon without rings is land if it contains roads or buildings.
+    /// polygon, and whether coastlines meet one of its holes. If coastlines meet no hole and the option `inside` is
+    /// set, the option decides. Otherwise, a polygon that lies within a ring of land is land. For any other polygon,
+    /// the largest ring in it decides. A polygon without rings is land if it contains roads or buildings.
     fn surfaces(
         &self,
         region: &CoastRegion,

@@ -209,8 +209,8 @@ impl CoastWays {
         *self = kept;
     }
 
-    /// Looks up the nodes. If the header declares that ways store locations, only the nodes without a stored location
-    /// are looked up.
+    /// Looks up the locations of the nodes. If the header declares that ways store locations, looks up only the nodes
+    /// without a stored location.
     fn locate(&mut self, source: PlannedFile<'_>, problems: &mut Vec<CoastProblem>) -> Result<()> {
         let takes_stored = source.file.header.has(feature::LOCATIONS);
         let pairs = self.nodes.iter().zip(&self.locations);

@@ -91,8 +91,8 @@ options! {
 }
 
 impl Options {
-    /// Returns the number of progress phases of [`run`], without those that passes over a base without an index
-    /// announce themselves.
+    /// Returns the number of progress phases of [`run`]. If the base has no index, passes over it announce further
+    /// phases themselves.
     pub(crate) const fn phases(&self) -> u64 {
         let of_changes = if self.locations_on_ways.is_some() {
             4

@@ -343,7 +343,7 @@ fn with_changes<T>(
     with_base(source, Replaces::IfNewer, |base| take(base, &changes))
 }
 
-/// Calls `take` with the file, which is in canonical order, as the base.
+/// Calls `take` with the file as the base. The file must be in canonical order.
 fn with_base<T>(
     source: PlannedFile<'_>,
     replaces: Replaces,
@@ -385,12 +385,12 @@ impl<'o, 'c> OngoingDiffs<'o, 'c> {
         })
     }
 
-    /// Returns the search for ways, which is shown the blobs of the base that the other command decodes.
+    /// Returns the search for ways as an observer of the blobs of the base that the other command decodes.
     pub(crate) fn observer(&self) -> &dyn BlockObserver {
         &self.search
     }
 
-    /// Reads the blobs that the [observer](Self::observer) was not shown, and writes the augmented diffs. Returns the
+    /// Reads the blobs that the [observer](Self::observer) has not seen, and writes the augmented diffs. Returns the
     /// summary of the augmented diff with actions, and that of the augmented diff with tiles.
     pub(crate) fn finish(self) -> Result<[Option<Summary>; 2]> {
         let findings = self.search.finish()?;
@@ -418,7 +418,7 @@ fn write(
     write_output(base, &findings, output, selection)
 }
 
-/// Finds the objects that changes concern. All changes are made in one step.
+/// Finds the objects that changes concern. Treats all changes as one step.
 fn find<'s, 'c>(
     base: &Base<'s>,
     changes: &'c ChangeSet,
@@ -524,7 +524,7 @@ impl<'b> Base<'b> {
         self.source.file.header.has(feature::LOCATIONS)
     }
 
-    /// Whether the base may lack nodes of its ways as objects, and have only their locations, which the ways store.
+    /// Whether the base may lack nodes of its ways as objects. The ways then store the locations of these nodes.
     fn may_lack_nodes(&self) -> bool {
         LocationForm::of(self.source.file, self.source.plan).may_lack_nodes()
     }

@@ -47,7 +47,7 @@ options! {
         /// Whether change files and files with data may be inputs together, which makes a history.
         accepts_mixture: bool,
         /// Whether all locations in ways stay unchanged. Otherwise, all ways of the output that store a location for a
-        /// node store the same one.
+        /// node store the same location.
         keeps_locations: bool,
     }
 }
@@ -68,8 +68,8 @@ pub type Summary = WriteSummary;
 ///
 /// Reads the inputs in order. Inputs with changesets are OSM XML or OPL. Writes one PBF file with a table of contents,
 /// or text. Blobs are copied unless metadata are left out or a blob also contains objects of unwanted kinds. Blobs
-/// without a complete index are decoded in the same pass that copies them. The order of the objects is not changed. If
-/// the entries of the copied blobs prove that objects of current data occur again, there is a warning.
+/// without a complete index are decoded in the same pass that copies them. The order of the objects is not changed.
+/// Warns if the entries of the copied blobs prove that an object of current data occurs more than once.
 ///
 /// # Memory
 ///
@@ -157,8 +157,8 @@ fn is_single_ordered_input(files: &[PbfFile]) -> bool {
     matches!(files, [file] if is_sorted(file))
 }
 
-/// Warns of objects that occur again in the output according to the entries of the blobs. Does not warn of histories
-/// and changes, which have several versions of an object.
+/// Warns if the entries of the copied blobs prove that an object occurs more than once in the output. Does not warn
+/// about histories and changes, which have several versions of an object.
 fn warn_of_repeats(repeats: &ProvenRepeats, files: &[PbfFile], options: &Options, ctx: &Context) {
     if options.accepts_mixture || files.iter().any(|file| is_versioned(file, ctx)) {
         return;
@@ -223,7 +223,7 @@ fn keeps_spatial_layout(files: &[PbfFile], options: &Options) -> bool {
 }
 
 /// Copies the blobs of a file as soon as their entries are known. A blob without objects of wanted kinds is skipped. A
-/// blob is re-encoded if it has wanted and unwanted kinds, or if its ways get other `locations`.
+/// blob is re-encoded if it has wanted and unwanted kinds, or if `locations` changes the locations in its ways.
 fn copy(
     file: &PbfFile,
     locations: &AgreedLocations,
@@ -315,7 +315,8 @@ fn write_clean(
             cleaned.clear();
             clean_block(blob.payload, options.clean, cleaned)?;
             let relocated = locations.relocate(blob.entry, cleaned)?;
-            // An unsorted blob may become sorted when versions are removed, so its entry must be recomputed.
+            // An unsorted blob may become sorted when the version numbers of its objects are removed, so its entry must
+            // be recomputed.
             let is_same = relocated.is_none() && blob.entry.flags.has(BlobFlags::SORTED);
             if let Some(relocated) = relocated {
                 *cleaned = relocated;

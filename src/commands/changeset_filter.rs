@@ -1,4 +1,4 @@
-//! `changeset-filter`: copies the changesets that match all of several criteria.
+//! `changeset-filter`: copies the changesets that match all given criteria.
 
 use super::changesets;
 use crate::engine::{OutputOptions, input};
@@ -80,7 +80,8 @@ impl Criteria {
 
 /// Copies the changesets that match the criteria.
 ///
-/// Reads one file of changesets, OSM XML or OPL, plain or compressed, on one core. Writes OSM XML, OPL or debug text.
+/// Reads one file of changesets on one core. The file is OSM XML or OPL, and may be compressed. Writes OSM XML, OPL or
+/// debug text.
 ///
 /// # Memory
 ///

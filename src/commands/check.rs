@@ -49,8 +49,8 @@ options! {
         /// may follow each other in ascending order.
         ids: bool = true,
         /// Whether the check is complete. Duplicate ids are then found anywhere in the file, not only in adjacent
-        /// objects; all objects are decoded; strings must be UTF-8; no two tags of an object may have the same key, and
-        /// none may lack a key; the header must declare the right features; and the locations that ways store must be
+        /// objects; all objects are decoded; strings must be UTF-8; no two tags of an object may have the same key; no
+        /// tag may lack a key; the header must declare the right features; and the locations that ways store must be
         /// those of the nodes.
         full: bool,
         /// Whether to check that the coordinates of nodes are in the valid range.
@@ -58,7 +58,7 @@ options! {
         /// Whether to check that the nodes of ways are in the file.
         refs: bool = true,
         /// Whether a reference of a way to a node that is not in the file counts as missing even if the way stores the
-        /// location. Has no effect without `refs`.
+        /// location of the node. Has no effect without `refs`.
         needs_nodes: bool,
         /// Whether the check of references includes the members of relations. Has no effect without `refs`.
         relations: bool,
@@ -67,15 +67,15 @@ options! {
         /// Whether to check that closed ways, multipolygons and boundaries are areas, as in an
         /// [export](super::export::run) of areas with the default options.
         areas: bool,
-        /// Whether to find nodes and ways that have the same location and the same tags as another one, and keys that
-        /// an object has more than once.
+        /// Whether to find nodes and ways that have the same location and the same tags as another node or way, and
+        /// keys that an object has more than once.
         doubled: bool,
         /// The file that shows where areas are broken and objects are doubled; `None` for no file.
         problem_file: Option<ProblemFile>,
         /// The kinds of objects whose ids and references are checked.
         kinds: KindSet = KindSet::ALL,
-        /// The maximum number of problems to list, separately for ids, references, indexes, errors and mistakes in
-        /// areas, incomplete areas, and doubled objects. Further problems are only counted.
+        /// The maximum number of problems of each sort to list, such as problems of ids, of references, and of indexes.
+        /// Further problems are only counted.
         max_listed: usize = 100,
     }
 }
@@ -85,10 +85,10 @@ options! {
 /// Reads one file, which may be unsorted or a history file. Nodes, ways and relations are checked one after the other,
 /// so a blob is read at most once for each kind that it contains. A check of indexes reads every blob once more.
 /// [`Options::full`] also reads every blob once more, unless the ids of all kinds are checked, and reads nodes and ways
-/// once more if ways store locations. In a file without the nodes that only ways need, a check of references reads
-/// nodes and relations once more. [`Options::areas`] and [`Options::doubled`] each read relations twice and everything
-/// else once. Writes nothing but [`Options::problem_file`], and temporary files if the locations of nodes, or the
-/// hashes of doubled objects, do not fit into memory.
+/// once more if ways store locations. If the header declares that nodes which only ways need were left out, a check of
+/// references reads nodes and relations once more. [`Options::areas`] and [`Options::doubled`] each read relations
+/// twice and everything else once. Writes nothing but [`Options::problem_file`], and temporary files if the locations
+/// of nodes, or the hashes of doubled objects, do not fit into memory.
 ///
 /// # Memory
 ///
@@ -212,7 +212,7 @@ fn check_locations(
     Ok(())
 }
 
-/// The description of the fault that the header declares that the file has all nodes, although it lacks some.
+/// The description of a fault: the header declares that the file has all nodes, but the file lacks some.
 const FALSE_PROMISE: &str = "the header declares pbfhogg.AllNodes, and ways store locations of nodes that are not in the file";
 
 impl Options {
@@ -336,8 +336,8 @@ impl Check<'_> {
         }
     }
 
-    /// Checks all objects of one kind. The preceding kinds must have been checked before, because references to nodes
-    /// and ways are looked up in the ids collected then.
+    /// Checks all objects of one kind. The preceding kinds must be checked first, because references to nodes and ways
+    /// are looked up in the ids that those checks collect.
     fn check_kind(&mut self, kind: ObjectKind, ctx: &Context) -> Result<()> {
         let (file, plan) = (self.file, self.plan);
         let check = self.rules_of(kind);
@@ -381,8 +381,8 @@ impl Check<'_> {
         self.check_nested_refs(check, ctx)
     }
 
-    /// Adds the ids of a blob to `own`, which has the ids of all blobs before it. Adds the ids that occur again to the
-    /// findings. `last_id` is the last id of the blob before.
+    /// Adds the ids of a blob to `own`, which has the ids of all preceding blobs. Adds each id that occurred before to
+    /// the findings. `last_id` is the last id of the preceding blob.
     fn find_repeated(
         &self,
         check: KindCheck,
@@ -454,7 +454,7 @@ impl Check<'_> {
         counter.get_or_insert(0)
     }
 
-    /// Adds the findings of a worker in one blob.
+    /// Adds the findings of a worker about one blob.
     fn add_findings(&mut self, kind: ObjectKind, mut found: BlobFindings) {
         *self.object_count(kind) += found.count;
         if let Some(locations) = &mut self.summary.locations {

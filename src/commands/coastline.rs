@@ -1,4 +1,4 @@
-//! `coastline`: makes polygons of land and water of the coastlines of a file.
+//! `coastline`: makes polygons of land and water from the coastlines of a file.
 
 mod changes;
 mod guard;
@@ -163,8 +163,8 @@ pub struct Summary {
     pub problems: BTreeMap<CoastProblemKind, u64>,
     /// The source of the region; `None` if the input was not read.
     pub region: Option<RegionSource>,
-    /// The surface that was assumed for the parts of the region whose border no coastline meets; `None` if there are no
-    /// such parts, or if the region is the whole world.
+    /// The surface that was assumed for the first part of the region whose outer border no coastline meets. `None` if
+    /// coastlines meet all outer borders, or if the region is the whole world.
     pub inside: Option<Surface>,
     /// The land and the rings that are lost in comparison with an earlier coast.
     pub losses: Vec<CoastLoss>,
@@ -192,7 +192,7 @@ impl Summary {
     }
 }
 
-/// Makes polygons of land and water of the coastlines of a file.
+/// Makes polygons of land and water from the coastlines of a file.
 ///
 /// Reads one file. Writes single layers to files, or all layers to a directory. Together, land and water cover exactly
 /// the region or, if they are divided into cells, exactly the part of the region in each cell. Calls `report` with each
@@ -324,7 +324,7 @@ struct StoredSummary<'s> {
     census: &'s LandCensus,
 }
 
-/// Writes the files of a directory that later runs read.
+/// Writes the summary and the list of ways, which later runs read, to the directory.
 fn write_notes(
     coast: &Coast,
     census: &LandCensus,

@@ -169,7 +169,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 
 /// The changes to one blob.
 struct BlobChange {
-    /// The positions of the objects to leave out.
+    /// The positions in the blob of the objects to leave out.
     dropped: FxHashSet<u32>,
     /// Whether coordinates are removed from ways.
     drops_locations: bool,
@@ -274,7 +274,7 @@ fn shuffle<T, K: PartialOrd>(elements: &mut [T], random: &mut Random, key: impl 
     for last in (1..elements.len()).rev() {
         elements.swap(last, random.below(last as u64 + 1) as usize);
     }
-    // If there are few elements, the shuffle may leave them in order. In this case, reverses the elements.
+    // If there are few elements, the shuffle may leave them in order. The elements are then reversed.
     if elements.is_sorted_by_key(key) {
         elements.reverse();
     }

@@ -291,9 +291,9 @@ pub(crate) struct DerivedChanges {
 const CHANGE_MEMORY: u64 = 64 << 20;
 const CHANGE_MEMORY_PER_BYTE: u64 = 64;
 
-/// Returns the changes that turn the file `old` into `new`, both of current data. Calls `max_memory` with the default
-/// of the maximum memory in bytes, which depends on the size of the files. Fails if the changes take more bytes than
-/// `max_memory` returns.
+/// Returns the changes that turn the file `old` into the file `new`. Both files must have current data, not history.
+/// Calls `max_memory` with the default maximum memory in bytes, which depends on the sizes of the files. Fails if the
+/// changes take more bytes than `max_memory` returns.
 pub(crate) fn changes_between(
     old: &Path,
     new: &Path,
@@ -410,7 +410,7 @@ fn compare_in_format<C: DifferenceCounts>(
     Ok((Differences { summary, changes }, counts))
 }
 
-/// Returns the header of a change file that turns the first of the files into the second.
+/// Returns the header of the change file that turns the old file into the new file.
 fn change_header(deletions: &Deletions, sides: &[Side; 2]) -> DocumentHeader {
     let [old, new] = sides;
     let header = DocumentHeader {
@@ -454,8 +454,8 @@ fn run_steps<'d, C: DifferenceCounts>(
     )
 }
 
-/// Fails if the output is a change file and a blob begins with the object that ends the blob before it. Repetitions
-/// within a blob are found when it is read. With another output, warns about objects that occur twice.
+/// Fails if the output is a change file and a blob begins with the last object of the preceding blob. Repeated objects
+/// within a blob are found when the blob is read. With another output, warns about objects that occur twice.
 fn check_no_repeats(
     options: &Options,
     format: Option<&Format>,

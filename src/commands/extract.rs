@@ -101,7 +101,7 @@ options! {
 }
 
 impl Options {
-    /// The strategy for the region at an index.
+    /// Returns the strategy for the region with the index `region`.
     fn strategy_of(&self, region: usize) -> &Strategy {
         let own = self
             .extracts
@@ -156,11 +156,11 @@ pub struct Extracted {
 /// memory does not suffice for all regions, the regions are distributed over several passes. A region without objects
 /// gets an empty file and a warning.
 ///
-/// A way lies in a region if one of its nodes does. The location of a node that is not in the file is the one that the
-/// way stores for it. A file whose ways have locations therefore gives the same ways and relations as the file with all
+/// A way lies in a region if one of its nodes does. For a node that is not in the file, the location that the way
+/// stores counts. A file whose ways have locations therefore gives the same ways and relations as the file with all
 /// nodes. Nodes that are not in the file are not written. If the header does not say which nodes the file has, some
 /// blobs are read once more. These are the blobs with ways that store a location in a region for a node that was found
-/// in no region, and the blobs that may have such a node. In a history file, the locations that ways store do not
+/// in no region, and the blobs that may contain these nodes. In a history file, the locations that ways store do not
 /// count.
 ///
 /// # Memory
@@ -328,7 +328,7 @@ fn shapes(extracts: &[Extract]) -> impl Iterator<Item = &Shape> {
     extracts.iter().map(|extract| &extract.shape)
 }
 
-/// Returns the index of regions with the given shapes.
+/// Returns a spatial index of the regions with the given shapes.
 pub(super) fn area_index_of<'s>(
     shapes: impl Iterator<Item = &'s Shape>,
     antimeridian: Antimeridian,
@@ -461,8 +461,8 @@ impl ExtractPass<'_> {
     }
 }
 
-/// Returns the header of an extract of the file with the header `whole`. `bounds` is the box of the extract, unless
-/// `options` have a box.
+/// Returns the header of an extract of the file with the header `whole`. `bounds` is the box to set in the header,
+/// unless `options` set another one.
 pub(crate) fn header_of(
     whole: &HeaderBlock,
     strategy: &Strategy,
@@ -471,7 +471,7 @@ pub(crate) fn header_of(
 ) -> HeaderBlock {
     let mut header = whole.clone();
     if !strategy.completes_ways() {
-        // The output lacks the nodes of its ways outside of the region.
+        // The output lacks the nodes of its ways that lie outside of the region.
         header.set_optional(feature::ALL_NODES, false);
     }
     options.apply(&mut header);

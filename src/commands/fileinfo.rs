@@ -97,7 +97,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-/// Returns the header and the facts of a file of changesets; `None` if nodes, ways or relations are found in it, too.
+/// Returns the header and the facts of a file of changesets. With [`Options::extended`], returns `None` if the file
+/// also contains nodes, ways or relations.
 fn changeset_facts(
     input: &Input,
     format: TextFormat,

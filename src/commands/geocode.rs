@@ -244,7 +244,7 @@ impl LookupRun<'_> {
         Ok(())
     }
 
-    /// The positions at which a quote begins a field that may have line breaks.
+    /// Returns the positions at which a quote begins a field that may have line breaks.
     fn quotes(&self) -> Quotes {
         self.table
             .as_ref()

@@ -54,7 +54,7 @@ options! {
 }
 
 impl Options {
-    /// Whether the output has all those nodes of its ways that are in the file. `wanted` has the wanted objects.
+    /// Whether the output has all nodes of its ways, except nodes that the file lacks. `wanted` has the wanted objects.
     fn keeps_nodes_of_ways(&self, wanted: &IdSets) -> bool {
         if self.invert {
             wanted.of(ObjectKind::Node).is_empty()
@@ -211,7 +211,8 @@ struct LocatedWays<'f> {
 }
 
 impl<'f> LocatedWays<'f> {
-    /// Returns the file if a stored location makes a referenced node count as found, and if ways may store locations.
+    /// Returns the file if ways may store locations, and if a referenced node counts as found when a way stores its
+    /// location. Returns `None` otherwise.
     fn if_needed(options: &Options, file: &'f PbfFile, plan: &BlobPlan) -> Option<Self> {
         let is_needed = options.add_referenced && !options.needs_nodes;
         let is_located = LocationForm::of(file, plan).has_locations();

@@ -28,7 +28,7 @@ pub struct IdSource {
 }
 
 impl IdSource {
-    /// A source with the given ids and no files.
+    /// Creates a source with the given ids and no files.
     pub const fn new(ids: Vec<ObjectId>) -> Self {
         Self {
             ids,
@@ -149,7 +149,7 @@ impl IdColumns {
     }
 }
 
-/// The cells of a line of a table, without spaces and quotation marks around them.
+/// Returns the cells of a line of a table, without spaces and quotation marks around them.
 fn cells(line: &str) -> impl Iterator<Item = &str> {
     let cells = line.trim_end_matches(['\r', '\n']).split([',', ';', '\t']);
     cells.map(|cell| cell.trim().trim_matches('"'))
@@ -166,8 +166,8 @@ fn read_objects(path: &Path, ids: &mut IdSets, ctx: &Context) -> Result<()> {
     )
 }
 
-/// The kinds of objects that can refer to an object of `ids`: ways if `ids` has nodes, and relations unless `ids` is
-/// empty.
+/// Returns the kinds of objects that can refer to an object of `ids`: ways if `ids` has nodes, and relations unless
+/// `ids` is empty.
 pub(super) fn kinds_of_parents(ids: &IdSets) -> KindSet {
     let kinds = ids.kinds();
     let way = kinds.contains(ObjectKind::Node).then_some(ObjectKind::Way);

@@ -107,7 +107,7 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
                 Ok(id) => nodes.push((id, Location::stored_e7(location))),
                 Err(_) => negative += 1,
             })?;
-            // Adjacent entries are written together.
+            // The nodes are sorted by id, so that adjacent entries are written together.
             if !nodes.is_sorted_by_key(|(id, _)| *id) {
                 nodes.sort_by_key(|(id, _)| *id);
             }

@@ -10,16 +10,16 @@ pub(super) struct ObjectCensus {
     pub by_kind: [ObjectCounts; 3],
     /// The number of objects that directly follow another version of the same object.
     pub further_versions: u64,
-    /// Whether an added object is not in canonical order. The objects within a blob of [`of_blob`](Self::of_blob) are
-    /// not compared with each other.
+    /// Whether the added objects are out of canonical order. The objects within a blob that was counted by
+    /// [`of_blob`](Self::of_blob) are not compared with each other.
     pub is_unordered: bool,
-    /// The first and the last key; `None` without objects. Also `None` for a blob of [`of_blob`](Self::of_blob) whose
-    /// objects are not in order.
+    /// The keys of the first and the last object; `None` if there are no objects. Also `None` for the counts that
+    /// [`of_blob`](Self::of_blob) makes of a blob whose objects are not in order.
     ends: Option<(TypeThenId, TypeThenId)>,
 }
 
 impl ObjectCensus {
-    /// The counts of a whole file.
+    /// Returns the counts of a whole file.
     pub fn of_summary(summary: &TocSummary) -> Self {
         Self {
             by_kind: summary.kinds.map(|totals| totals.counts),
@@ -28,7 +28,7 @@ impl ObjectCensus {
         }
     }
 
-    /// The counts of a blob whose entry has statistics; zeros for an entry without statistics.
+    /// Returns the counts of a blob whose entry has statistics; zeros for an entry without statistics.
     pub fn of_entry(entry: &BlobEntry) -> Self {
         match (entry.kinds.single(), &entry.statistics) {
             (Some(kind), Some(statistics)) => {
@@ -64,7 +64,7 @@ impl ObjectCensus {
         counts.add_object(&object.info, [object.tags.len(), references]);
     }
 
-    /// Adds the counts of the objects that directly follow the objects so far.
+    /// Adds the counts of further objects, which directly follow the objects that were added before.
     pub fn merge(&mut self, next: &Self) {
         if let Some(ends) = next.ends {
             self.follow(ends);
@@ -85,7 +85,7 @@ impl ObjectCensus {
         self.ends = Some((self.ends.map_or(first, |(first, _)| first), last));
     }
 
-    /// The counts of all objects.
+    /// Returns the sums of the counts of nodes, ways and relations.
     pub fn all(&self) -> ObjectCounts {
         let mut all = ObjectCounts::default();
         self.by_kind.iter().for_each(|counts| all.add(counts));

@@ -16,7 +16,7 @@ const PARTS: [(&str, &str); 2] = [
 ];
 const DATA: &str = "{{DATA}}";
 
-/// The maximum number of boxes of blobs on a map.
+/// The maximum number of blobs whose boxes are shown on a map.
 const MAX_BOXES: usize = 2_000;
 
 /// The name and the version of the program that makes the page.
@@ -53,8 +53,8 @@ pub(crate) fn add_counts<const N: usize>(sums: &mut [u64; N], counts: &[u64; N])
         .for_each(|(sum, count)| *sum += count);
 }
 
-/// Returns the boxes of at most 2,000 blobs with nodes, which are spread evenly over the file. Also returns the number
-/// of all blobs with nodes whose box is known.
+/// Returns the boxes of at most 2,000 blobs with nodes, spread evenly over the file. Also returns the number of all
+/// blobs with nodes whose box is known.
 pub(crate) fn boxes(plan: &BlobPlan) -> (Vec<[i32; 4]>, u64) {
     let of_nodes = plan.entries.iter();
     let of_nodes = of_nodes.filter(|entry| entry.kinds.contains(ObjectKind::Node));

@@ -38,8 +38,8 @@ impl DataIdentity {
     }
 }
 
-/// The step of a file from one state to the next, which a run of this program has made. It proves that only the objects
-/// in `changed` have changed.
+/// The step of a file from one state to the next, made by this program. The step proves that no objects other than
+/// those in `changed` have changed.
 #[derive(Debug, Clone)]
 pub struct PlanetStep {
     pub(crate) before: DataIdentity,

@@ -68,12 +68,12 @@ options! {
         pub regions: Vec<RegionBefore>,
     }
     setters {
-        /// The rule for the meridians of 180 degrees, as in [`extract`](crate::commands::extract::Options).
+        /// The treatment of the antimeridian, as in [`extract`](crate::commands::extract::Options).
         antimeridian: Antimeridian,
-        /// How the change files are written: deletions, creations, the attributes of objects.
+        /// The rules for deletions, creations and the attributes of objects in the change files.
         deletions: Deletions,
         /// The maximum number of objects that can change in an extract, in percent of its objects. If more objects can
-        /// change, no change file is written: the extract is better cut out anew.
+        /// change, no change file is written, and the region has to be cut out anew.
         max_percent: u32,
         /// The directory for temporary files; `None` for the system's directory.
         scratch: Option<PathBuf>,
@@ -120,9 +120,9 @@ pub enum RegionOutcome {
 /// about affected objects, and the blobs with objects that may enter or leave a region. The ways of the planet are read
 /// once more if a way left a region although only its nodes changed: another way may keep these nodes.
 ///
-/// A region has to be cut out anew if the planet or its extract is a history file, not in canonical order, not proven
-/// to have each object once, or has locations in its ways. It also has to be cut out anew if its extract contradicts
-/// another one, or if more than [`Options::max_percent`] of its extract may change.
+/// A region has to be cut out anew if the planet or the region's extract is a history file, is not in canonical order,
+/// may have an object twice, or has locations in its ways. It also has to be cut out anew if its extract contradicts
+/// the extract of another region, or if more than [`Options::max_percent`] of its extract may change.
 ///
 /// # Memory
 ///
@@ -234,8 +234,8 @@ struct RegionUpdate<'a> {
     directory: PathBuf,
     /// The number of objects of each extract.
     counts: Vec<u64>,
-    /// The regions whose extracts can be used. If the extract of another region has all objects of a region's extract,
-    /// the second value is the other region, which comes earlier in the list.
+    /// The regions whose extracts can be used. The second value is an earlier region in the list whose extract has all
+    /// objects of the region's extract; `None` if there is no such region.
     order: Vec<(usize, Option<usize>)>,
     outcomes: Vec<Option<RegionOutcome>>,
     ctx: &'a Context,
@@ -261,7 +261,7 @@ impl RegionUpdate<'_> {
         self.outcomes[region] = Some(RegionOutcome::CutAnew(reason));
     }
 
-    /// The regions that do not have a result yet.
+    /// Returns the regions that do not have a result yet.
     fn pending_regions(&self) -> Vec<usize> {
         let outcomes = self.outcomes.iter().enumerate();
         let open = outcomes.filter(|(_, outcome)| outcome.is_none());
@@ -425,8 +425,8 @@ impl RegionUpdate<'_> {
         Ok(())
     }
 
-    /// Returns those regions without a result whose extracts have too many objects that can change. Each region comes
-    /// with its result.
+    /// Returns the pending regions in whose extracts too many objects can change. Each comes with the outcome that it
+    /// has to be cut out anew.
     fn outcomes_of_large_changes(
         &self,
         ids: &FxHashMap<u32, IdSets>,
@@ -482,8 +482,8 @@ impl RegionUpdate<'_> {
         Ok(written)
     }
 
-    /// Finds the regions that contain each of `nodes`. Looks up the nodes in the planet, except those that were looked
-    /// up before.
+    /// Finds, for each node in `nodes`, the regions that contain it. Looks up the nodes in the planet, except those
+    /// that were looked up before.
     fn locate(&self, name: &'static str, nodes: &IdSet, found: &mut NodesInRegions) -> Result<()> {
         let mut algebra = SetAlgebra::new(&self.regions.sets);
         let NodesInRegions {
@@ -584,7 +584,7 @@ impl RegionUpdate<'_> {
         Ok(kept)
     }
 
-    /// Adds the ways of a file that have a node in `nodes` to `found`.
+    /// Adds to `found` the ways of `file` that have a node in `nodes`.
     fn add_holders(&self, file: &SortedFile, nodes: &IdSet, found: &mut NodeHolders) -> Result<()> {
         let none = IdSet::default();
         let name = "find ways that keep nodes";

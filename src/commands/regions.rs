@@ -42,7 +42,7 @@ pub struct FollowedRegion {
     pub name: String,
     /// The area of the region.
     pub shape: Shape,
-    /// The strategy of the region; `None` for [`Options::strategy`].
+    /// The strategy of the region; if `None`, [`Options::strategy`] applies.
     pub strategy: Option<Strategy>,
 }
 
@@ -59,24 +59,24 @@ options! {
         pub regions: Vec<FollowedRegion>,
     }
     setters {
-        /// The URL of the directory. The header of an extract gets the URL of the region's change files; `None` for no
-        /// URL.
+        /// The URL of the directory, from which the header of each extract gets the URL of the region's change files.
+        /// If `None`, the headers get no URL.
         base_url: Option<String>,
         /// The strategy of regions that have none of their own.
         strategy: Strategy,
-        /// The number of days for which change files are kept; `None` for ever.
+        /// The number of days for which change files are kept; `None` to keep them for ever.
         keep_days: Option<u32>,
         /// Whether only change files are published. The extracts, from which the next change files are derived, are
         /// kept in a hidden directory.
         diffs_only: bool,
-        /// The percentage by which an extract may be smaller than the one that it replaces. A smaller extract, or an
-        /// extract without objects, is not published. With 100, everything is published.
+        /// The maximum percentage by which an extract may be smaller than the extract that it replaces. An extract that
+        /// shrinks more, or has no objects, is not published. With 100, everything is published.
         max_shrink: u8,
         /// The compression, the indexes and the verification of the extracts.
         write: WriteOptions,
         /// The maximum memory of the search for objects, see [`extract::Options`](crate::commands::extract::Options).
         max_memory: Option<u64>,
-        /// The treatment of the meridian of 180 degrees, see [`extract::Options`](crate::commands::extract::Options).
+        /// The treatment of the antimeridian, see [`extract::Options`](crate::commands::extract::Options).
         antimeridian: Antimeridian,
         /// The step that led the planet to its present state. Extracts of the state before this step are updated by the
         /// changes of the step. If `None`, all regions are cut out of the planet.
@@ -166,7 +166,7 @@ pub struct RegionReport {
     pub timestamp: Option<String>,
     /// The size of the extract in bytes.
     pub bytes: Option<u64>,
-    /// The content of the new change file; `None` if there is none.
+    /// The numbers of changes in the new change file; `None` if there is no new change file.
     pub changes: Option<RegionChanges>,
     /// Whether the extract was updated by the changes of the planet, and not cut out of the planet.
     pub followed: bool,
@@ -314,8 +314,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 /// The hidden directory for files that are not published yet.
 struct WorkDirectory {
     path: PathBuf,
-    /// The directory of the files. It is removed even if a signal ends the program. `None` only while the value is
-    /// dropped.
+    /// A directory within `path`, which has the files. It is removed even if a signal ends the program. `None` only
+    /// while the value is dropped.
     scratch: Option<ScratchDirectory>,
 }
 

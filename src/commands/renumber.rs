@@ -246,8 +246,8 @@ impl<'f> Renumbering<'f> {
         Ok(())
     }
 
-    /// Assigns new ids to the objects that are referenced but not in the file. The ids follow the new ids of all
-    /// objects in the file. Returns the number of these objects.
+    /// Assigns new ids to the objects that are referenced but not in the file, and returns their number. The ids follow
+    /// the new ids of all objects in the file.
     fn number_orphans(&mut self) -> Result<u64> {
         let members = std::mem::take(&mut self.orphans.undecided);
         let relations = &self.numberings[ObjectKind::Relation as usize];
@@ -311,8 +311,7 @@ struct Orphaned {
 /// Returns the ids of the nodes that the ways of a block refer to but that have no new id, in the order of the
 /// references.
 fn unknown_nodes(block: &Block<'_>, known: &Numbering) -> FormatResult<Vec<i64>> {
-    // The sizes are checked first, because a way that is refused only later can have more unknown nodes than fit into
-    // memory.
+    // The sizes are checked first, because the unknown nodes of a way that is too large may not fit into memory.
     block.check_way_sizes()?;
     let (mut found, mut limit) = (Vec::new(), MANY);
     block.for_each_ref_batch(MANY, |refs, _| {

@@ -67,7 +67,7 @@ pub struct Summary {
 /// Writes the same objects in the same order, in blobs of [`Options::objects_per_blob`] objects.
 ///
 /// Reads one file, which may be unsorted or a history file, and writes one file. A blob is copied if it has the
-/// requested compression and can stay as it is between the other blobs of the output.
+/// requested compression, and if its objects form exactly one blob of the output.
 ///
 /// With [`Layout::Hilbert`], writes the objects of each kind along a Hilbert curve instead. The input must be in order,
 /// without history, and its ways must store the locations of their nodes. If its header does not say which nodes the

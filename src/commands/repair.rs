@@ -142,7 +142,7 @@ fn unpack_file(input: Input, report: &mut Report) -> Result<Input> {
     }
 }
 
-/// A reader whose data ends at the first damage. Errors of the input are returned.
+/// A reader whose data ends at the first damage, without an error. Errors in reading the input are still returned.
 struct UntilError<R> {
     reader: R,
     /// The message about the damage; `None` if no damage was found yet.

@@ -30,8 +30,8 @@ options! {
         changesets: bool = true,
         /// Whether change files and files with data may be inputs together, which makes a history.
         accepts_mixture: bool,
-        /// Whether all locations in ways stay unchanged if all objects are kept. Otherwise a node has one location in
-        /// all ways of the output.
+        /// Whether locations in ways stay unchanged if all objects are kept. In all other cases, a node has the same
+        /// location in all ways of the output.
         keeps_locations: bool,
     }
 }

@@ -43,7 +43,7 @@ options! {
 pub struct Summary {
     /// The parts, in the order of the file.
     pub parts: Vec<Part>,
-    /// The number of objects of all parts.
+    /// The total number of objects in the parts.
     pub objects: u64,
     /// The total size of the parts in bytes.
     pub bytes: u64,

@@ -161,7 +161,7 @@ impl FilterRun {
         }
     }
 
-    /// Calls `take` for each object of a block, in file order. The first argument of `take` is whether the object is
+    /// Calls `take` for each object of a block, in file order. The first argument of `take` tells whether the object is
     /// kept because of its tags.
     fn for_each(
         &self,

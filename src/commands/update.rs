@@ -435,13 +435,13 @@ fn is_end_reached(end: End, state: State, ladder: &Ladder<'_>, is_current: bool)
     end.is_reached(state) || is_current && end.is_reached(ladder.finest_server().1)
 }
 
-/// The current time in seconds since 1970.
+/// Returns the current time in seconds since 1970.
 fn now() -> i64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.map_or(0, |now| now.as_secs() as i64)
 }
 
-/// The number of seconds from one time to a later one; 0 if the second time is not later.
+/// Returns the number of seconds from one time to a later one; 0 if the second time is not later.
 fn seconds_between(from: i64, to: i64) -> i64 {
     to.saturating_sub(from).max(0)
 }

@@ -1,7 +1,7 @@
 //! Finds the last block of a deflate stream (RFC 1951): the positions of its header and of its end, in bits.
 //!
-//! libdeflate produces only complete streams. Once the positions of the header and the end are known, another stream
-//! can be appended after the last block. [`EndFinder::find`] walks over the codes of a stream without decompressing it.
+//! libdeflate produces only complete streams. If the positions of the header and the end are known, another stream can
+//! be appended after the last block. [`EndFinder::find`] walks over the codes of a stream without decompressing it.
 
 use super::huffman::{END_OF_BLOCK, LENGTH_ORDER};
 
@@ -44,17 +44,17 @@ mod entry {
     const MOST_OF_LITERALS: u32 = 13;
     const MOST_OF_DISTANCE: u32 = 22;
 
-    /// The number of bits that an entry skips.
+    /// Returns the number of bits that an entry skips.
     pub const fn skipped(entry: u16) -> u32 {
         (entry & SKIPPED) as u32
     }
 
-    /// The offset of the table for the next code. The table of distances follows the table of literals.
+    /// Returns the offset of the table for the next code. The table of distances follows the table of literals.
     pub const fn next_table(entry: u16) -> usize {
         (entry & DISTANCE) as usize * (TABLE / DISTANCE as usize)
     }
 
-    /// The length of the code of an entry, in bits.
+    /// Returns the length of the code of an entry, in bits.
     const fn code_len(entry: u16) -> u32 {
         entry as u32 >> CODE_SHIFT
     }
@@ -63,8 +63,8 @@ mod entry {
         skipped as u16 | next | (code_len << CODE_SHIFT) as u16
     }
 
-    /// The number of extra bits of a symbol for a literal or a length. Literals and the length symbols 257 to 264 and
-    /// 285 have no extra bits.
+    /// Returns the number of extra bits of a symbol for a literal or a length. Literals and the length symbols 257 to
+    /// 264 and 285 have no extra bits.
     pub const fn literal_extra(symbol: usize) -> u32 {
         match symbol {
             265..285 => (symbol as u32 - 261) / 4,
@@ -72,7 +72,7 @@ mod entry {
         }
     }
 
-    /// The number of extra bits of a symbol for a distance.
+    /// Returns the number of extra bits of a symbol for a distance.
     pub const fn distance_extra(symbol: usize) -> u32 {
         (symbol as u32 / 2).saturating_sub(1)
     }
@@ -117,7 +117,7 @@ struct PrefixCode {
 }
 
 impl PrefixCode {
-    /// Sets the lengths of the codes. `None` if a length exceeds [`MAX_CODE`].
+    /// Sets the lengths of the codes. Returns `None` if a length exceeds [`MAX_CODE`].
     fn set(&mut self, lengths: &[u8]) -> Option<()> {
         self.counts = [0; MAX_CODE + 1];
         for &len in lengths {
@@ -156,8 +156,8 @@ impl PrefixCode {
         Some(())
     }
 
-    /// The number of zero bits at the end of the code of a symbol; `None` if the code is all zeros, or if the symbol
-    /// has no code.
+    /// Returns the number of zero bits at the end of the code of a symbol; `None` if the code is all zeros, or if the
+    /// symbol has no code.
     fn trailing_zeros(&self, symbol: usize) -> Option<u32> {
         let index = self.symbols.iter().position(|&of| of as usize == symbol)?;
         let (mut code, mut first) = (0, 0);
@@ -495,7 +495,7 @@ impl<'d> Bits<'d> {
         word >> (self.position % 8)
     }
 
-    /// The index of the last bit that is set.
+    /// Returns the index of the last bit that is set.
     fn last_set_bit(&self) -> Option<usize> {
         let byte = self.data.iter().rposition(|byte| *byte != 0)?;
         Some(byte * 8 + self.data[byte].ilog2() as usize)

@@ -42,7 +42,7 @@ pub(crate) struct Tree {
     leaves: Vec<(u32, u16)>,
     /// The weights of the inner nodes, in ascending order.
     inner: Vec<u32>,
-    /// The index in `inner` of the parent of each leaf.
+    /// For each leaf, the index of its parent in `inner`.
     above_leaf: Vec<u16>,
     above_inner: Vec<u16>,
 }

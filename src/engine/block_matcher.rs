@@ -81,7 +81,7 @@ impl<'b> BlockMatcher<'b> {
         !can_match
     }
 
-    /// Calls `take` with each object of `block`, in file order. The first argument of `take` is whether at least one
+    /// Calls `take` with each object of `block`, in file order. The first argument of `take` tells whether at least one
     /// expression matches the object. Fails if a tag refers to a string that the block does not have.
     pub(crate) fn for_each(
         &self,

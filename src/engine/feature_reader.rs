@@ -161,7 +161,7 @@ impl FeatureReader {
     /// then relations, each in file order. Other threads build the geometries. Omits nodes without tags.
     ///
     /// Objects with an error are left out: those that lack the location of a node, invalid areas, and areas that lack a
-    /// member. The observer of the context is warned of their number.
+    /// member. A warning gives their number.
     ///
     /// # Errors
     ///

@@ -28,7 +28,7 @@ pub struct Problem {
 pub enum ProblemCause {
     /// The node has no location, or an invalid one.
     NoLocation,
-    /// The way has fewer than two nodes. The value is their number.
+    /// The way has fewer than two nodes. The value is the number of nodes.
     TooFewNodes(usize),
     /// All nodes of the way, or of the lines of the relation, have the same location. 180 and -180 degrees are the same
     /// longitude, unless geometries are not cut at the antimeridian.
@@ -75,7 +75,7 @@ impl Severity {
 }
 
 impl Problem {
-    /// The effect of the problem.
+    /// Returns the effect of the problem.
     pub const fn severity(&self) -> Severity {
         match self.cause {
             ProblemCause::MissingWay(_) | ProblemCause::MissingNodeOf(..) => Severity::Incomplete,
@@ -179,7 +179,7 @@ impl ProblemCounts {
         }
     }
 
-    /// Adds the numbers of objects that come later in the input.
+    /// Adds the numbers of problems with objects that come later in the input.
     pub(crate) fn extend(&mut self, later: &Self) {
         for (counts, more) in [
             (&mut self.errors, &later.errors),
@@ -201,8 +201,8 @@ pub(crate) fn list_of_problems(counts: &BTreeMap<&str, u64>) -> String {
     kinds.collect::<Vec<_>>().join(", ")
 }
 
-/// Warns of objects that were left out because they have errors, and of the number of relations that were left out
-/// because they are incomplete. Does nothing if there are none.
+/// Warns that objects were left out. `errors` has the numbers of errors because of which objects were left out.
+/// `relations` is the number of incomplete relations that were left out. Does nothing if no object was left out.
 pub(crate) fn warn_of_left_out(
     errors: &BTreeMap<&'static str, u64>,
     relations: u64,

@@ -204,7 +204,8 @@ impl HeaderOptions {
         }
     }
 
-    /// Whether the options affect the replication state, because they set it or do not inherit all fields of the input.
+    /// Whether the options affect the replication state, because they set or remove it, or because they do not inherit
+    /// all fields of the input.
     pub(crate) fn sets_replication(&self) -> bool {
         self.inherited != InheritedFields::All
             || self.set.iter().any(|option| {
@@ -290,8 +291,9 @@ pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
     Ok(merged)
 }
 
-/// Returns the header for an output with some of the objects of a file. `header` is that of the file. `has_nodes` tells
-/// whether the output keeps all nodes of its ways. If not, removes the declaration that no nodes of ways were omitted.
+/// Returns the header for an output with some of the objects of a file. `header` is the header of the file. `has_nodes`
+/// tells whether the output has all nodes of its ways. If it does not, the declaration [`feature::ALL_NODES`] is
+/// removed.
 pub(crate) fn header_of_part(mut header: HeaderBlock, has_nodes: bool) -> HeaderBlock {
     if !has_nodes {
         header.set_optional(feature::ALL_NODES, false);

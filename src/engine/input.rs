@@ -62,7 +62,7 @@ fn warn_of_changesets(file: Result<PbfFile>, ctx: &Context) -> Result<PbfFile> {
     file.inspect(|file| super::changesets::note_left_out(file, ctx))
 }
 
-/// Returns the context, changed so that the streams among `paths` can be opened more than once.
+/// Returns a context in which the streams among `paths` can be opened more than once.
 #[cfg(feature = "cli")]
 pub(crate) fn context_with_streams(paths: &[PathBuf], mut ctx: Context) -> Result<Context> {
     for path in paths {
@@ -114,7 +114,7 @@ pub(crate) fn is_from_text(file: &PbfFile) -> bool {
     file.input.original_len().is_some()
 }
 
-/// The error message for an input with changesets only, which PBF cannot represent.
+/// The error message for an input that has only changesets. PBF cannot represent changesets.
 const CHANGESETS_ARE_NO_OBJECTS: &str =
     "there is nothing but changesets in the file, which PBF cannot hold";
 

@@ -50,9 +50,10 @@ const MAX_BLOBS: usize = 64;
 /// The maximum number of deletions that are counted in a blob.
 const MAX_DELETIONS: usize = 1 << 14;
 
-/// Returns the content of a file. A format of changes decides first, then the content that the user states, then a
-/// format of data. PBF and OPL leave the content open, because a history that lacks versions has the same bytes as
-/// changes. For these formats, the name of the file decides next (such as `.osh.pbf`), and then the deletions.
+/// Returns the content of a file. A file in a format of changes has changes. For other files, the content that the user
+/// states counts. If the user states none, a file in a format of data has data or a history. PBF and OPL leave the
+/// content open, because a history that lacks versions has the same bytes as changes. For these two formats, the name
+/// of the file (such as `.osh.pbf`) determines the content or, if the name leaves it open, the deletions do.
 ///
 /// Decodes up to 64 blobs of a file that declares a history and whose name leaves the content open.
 pub(crate) fn content_of(file: &PbfFile, ctx: &Context) -> Result<FileContent> {

@@ -1,4 +1,4 @@
-//! Makes batches of objects on all cores, for a caller that takes them one by one.
+//! Makes batches of objects on all cores, for a caller that takes the batches one by one.
 
 use super::element_reader::ElementReader;
 use crate::error::{FormatError, FormatResult, Result};

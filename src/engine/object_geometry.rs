@@ -45,7 +45,7 @@ pub(crate) fn is_closed(locations: &[Option<Location>]) -> bool {
 }
 
 impl GeometryMaker {
-    /// Creates a maker of polygons that are cut at the antimeridian if `antimeridian` says so.
+    /// Creates a maker. `antimeridian` tells whether polygons are cut at the antimeridian.
     pub(crate) fn new(antimeridian: Antimeridian, incomplete: Incomplete) -> Self {
         Self {
             antimeridian,
@@ -117,8 +117,8 @@ impl GeometryMaker {
         self.nodes.extend(nodes);
     }
 
-    /// Returns the polygons of a closed way; none if it is no valid area. [`line`](Self::line) must have returned the
-    /// line of the way.
+    /// Returns the polygons of a closed way; none if it is no valid area. The last call of [`line`](Self::line) must
+    /// have returned the line of this way.
     pub(crate) fn polygons_of_line(
         &mut self,
         id: i64,
@@ -210,7 +210,7 @@ impl GeometryMaker {
         self.nodes.first().map(|node| node.point)
     }
 
-    /// Converts a problem of the polygons of an object.
+    /// Converts a problem with the polygons of an object to a [`Problem`].
     fn area_problem(&self, kind: ObjectKind, id: i64, problem: AreaProblem) -> Problem {
         Problem {
             kind,

@@ -48,8 +48,8 @@ fn put_location(location: Option<Location>, out: &mut Vec<u8>) {
     out.extend_from_slice(&lon.to_le_bytes());
 }
 
-/// Reads an object of the kind `kind`, which [`put_object`] has written, into `object`. Reuses the allocations of the
-/// owned lists in `object`.
+/// Reads the object of a row into `object`. [`put_object`] must have written the row, and `kind` must be the kind of
+/// its object. Reuses the allocations of the owned lists in `object`.
 pub(crate) fn read_object<'r>(
     kind: ObjectKind,
     row: &mut Varints<'r>,

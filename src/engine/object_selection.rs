@@ -24,9 +24,9 @@ pub struct ObjectSelection {
     /// at least one member node or member way does. Members of members do not count. A box whose western edge lies east
     /// of its eastern edge crosses the antimeridian.
     pub bbox: Option<Bbox>,
-    /// The region in which an object must lie, by the same rules as in a box. Points on its edges lie in it.
+    /// The region in which an object must lie, by the same rules as for `bbox`. Points on the edges lie in the region.
     pub region: Option<Shape>,
-    /// The objects by their ids; `None` for all ids.
+    /// The ids of the objects; `None` for all ids.
     pub ids: Option<Vec<ObjectId>>,
     /// The expressions, at least one of which an object must match; empty for all objects.
     pub filter: Vec<ObjectExpression>,
@@ -76,7 +76,7 @@ impl PreparedSelection {
         prepared
     }
 
-    /// Restricts the selection to some objects.
+    /// Restricts the selection to the objects with the given ids.
     pub(super) fn set_ids(&mut self, ids: impl IntoIterator<Item = ObjectId>) {
         let keys = ids.into_iter().map(|id| (id.kind, id_rank(id.id)));
         let mut keys: Vec<_> = keys.collect();
@@ -153,7 +153,8 @@ pub(super) fn may_have(entry: &BlobEntry, kinds: KindSet) -> bool {
     !entry.is_indexed() || !entry.kinds.intersection(kinds).is_empty()
 }
 
-/// Whether nodes of a blob may be in one of some boxes. `true` if the blob does not have nodes only.
+/// Whether objects of a blob may lie in one of `boxes`. Always returns `true` if the blob is not known to have only
+/// nodes, or if its box is not known.
 pub(super) fn may_be_within(entry: &BlobEntry, boxes: &[Bbox]) -> bool {
     let has_only_nodes = entry.kinds.single() == Some(ObjectKind::Node);
     if !has_only_nodes || entry.bbox.is_empty() {
@@ -177,8 +178,8 @@ pub(super) struct ObjectsWithin {
 }
 
 impl ObjectsWithin {
-    /// Finds the nodes and ways in `boxes` that selected objects may refer to. `entries_of` returns the blobs with
-    /// objects of a kind that may be in the box.
+    /// Finds the nodes and ways in `boxes` that selected objects may refer to. `entries_of` returns the blobs that may
+    /// have objects of a kind in the box.
     pub(super) fn find<'e>(
         boxes: [Bbox; 2],
         selection: &PreparedSelection,
@@ -246,7 +247,8 @@ impl ObjectsWithin {
         boxes.any(|bbox| bbox.contains_nano(lat, lon)) && self.region.as_ref().is_none_or(is_in)
     }
 
-    /// Whether a node of a way is in the box. Uses the locations in the way or, if it has none, `self.nodes`.
+    /// Whether a node of a way is in the box and in the region. Uses the locations in the way or, if the way has none,
+    /// `self.nodes`.
     fn has_way(&self, way: &Way<'_>) -> bool {
         let mut locations = way.nano_locations().peekable();
         if locations.peek().is_some() {
@@ -256,7 +258,7 @@ impl ObjectsWithin {
         }
     }
 
-    /// Whether a node or a way in the box is a member of the relation.
+    /// Whether a node or a way that is in the box and in the region is a member of the relation.
     fn has_relation(&self, relation: &Relation<'_>) -> bool {
         relation.members().any(|member| match member.kind {
             ObjectKind::Node => self.nodes.contains(member.id),

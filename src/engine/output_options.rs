@@ -105,8 +105,8 @@ impl OutputOptions {
     }
 
     /// Resolves [`BlobLocations::DropDeclared`] for an output with the objects of `files`. Ways lose their locations if
-    /// at least one file declares that its ways have them: the header of the output declares locations only if all
-    /// files do.
+    /// at least one file declares locations in ways. The header of the output is not enough to resolve the option,
+    /// because it declares locations only if all files do.
     #[must_use]
     pub(crate) fn for_inputs(mut self, files: &[PbfFile]) -> Self {
         let is_located = |file: &PbfFile| file.header.has(feature::LOCATIONS);
@@ -122,7 +122,7 @@ impl OutputOptions {
         self.target.is_stream() || self.format != Format::Pbf
     }
 
-    /// Returns the compression of a text output: that of the text format or, without one, that of the file name.
+    /// Returns the compression of a text output. If the format is not text, the file name determines the compression.
     pub(crate) fn text_compression(&self) -> TextCompression {
         match &self.format {
             Format::Text(text) => text.compression,

@@ -168,15 +168,15 @@ fn members_in(
 
 /// The number of levels of nested relations that are followed one by one. Relations are hardly ever nested more deeply.
 const LEVELS: usize = 4;
-/// If the blobs that may have the relations of a level are at most 1/n of all blobs with relations, where n is this
-/// number, only those blobs are read.
+/// A level is followed on its own if its relations may be in at most 1/n of all blobs with relations, where n is this
+/// number.
 const PART_OF_BLOBS: usize = 8;
 
 /// Adds the members of the wanted relations, directly or through other relations, to `found`.
 ///
 /// The first level consists of the wanted relations. Each further level consists of the relations that are members of
 /// relations of the previous level. If few blobs may contain relations of a level, only these blobs are read. At the
-/// first level that many blobs may contain, or after [`LEVELS`] levels, all blobs with relations are read.
+/// first level whose relations may be in many blobs, or after [`LEVELS`] levels, all blobs with relations are read.
 fn follow_members(source: PlannedFile<'_>, wanted: &IdSets, found: &mut IdSets) -> Result<()> {
     let mut level = wanted.of(ObjectKind::Relation).clone();
     let mut seen = level.clone();

@@ -1,5 +1,5 @@
-//! Counts objects that occur again: among neighbours in canonical order, and among blobs that are not decoded, as far
-//! as their entries prove it.
+//! Counts objects that occur again. Decoded objects in canonical order are compared with their neighbours. For blobs
+//! that are not decoded, only the repetitions that their entries prove are counted.
 
 use crate::error::{Advice, FormatResult};
 use crate::file::PbfFile;
@@ -40,7 +40,7 @@ impl RepeatCount {
         };
     }
 
-    /// Warns with the number of objects unless it is 0. `path` is their file; `None` if they are in several.
+    /// Warns with the number of objects unless it is 0. `path` is their file; `None` if they are in several files.
     pub(crate) fn warn_of_count(&self, path: Option<&Path>, ctx: &Context) {
         if self.count == 0 {
             return;
@@ -71,7 +71,7 @@ pub(crate) struct RepeatedNeighbours {
 }
 
 impl RepeatedNeighbours {
-    /// Compares an object with the one before it.
+    /// Compares an object with the object before it, and counts it if both have the same key.
     pub(crate) fn add_key(&mut self, key: TypeThenId) {
         if self.last.replace(key) == Some(key) {
             self.found.count += 1;

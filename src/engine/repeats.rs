@@ -1,8 +1,8 @@
 //! Finds objects that occur twice in a file of current data, while a command reads the file.
 //!
 //! The entries of a table of contents, and of blobs that were scanned, prove for nearly every file that no object
-//! occurs twice. Only the other blobs are watched: those whose ranges of ids overlap, and those whose order of ids is
-//! unknown. Histories and change files have several versions of an object, and are not watched.
+//! occurs twice. Only blobs without this proof are watched: those whose ranges of ids overlap, and those whose order of
+//! ids is unknown. Histories and change files have several versions of an object, and are not watched.
 
 use super::repeat_count::{ProvenRepeats, RepeatCount, is_repetitive, is_scanned, is_versioned};
 use crate::error::{FormatError, FormatResult, Result};
@@ -242,7 +242,7 @@ impl RepeatFindings {
     }
 }
 
-/// The relation of a watched blob to other blobs.
+/// The overlap of a watched blob with other blobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BlobRole {
     /// No other blob is known to have ids in its range.
@@ -266,7 +266,7 @@ struct RepeatWatch {
 #[derive(Debug, Default)]
 struct Seen {
     blobs: FxHashSet<u32>,
-    /// The first and the last object of each blob that is watched alone.
+    /// The first and the last object of each blob that is compared with its neighbours.
     ends: BTreeMap<u32, (TypeThenId, TypeThenId)>,
     /// The ids of overlapping blobs, by kind.
     ids: [IdSet; 3],
@@ -427,7 +427,7 @@ fn blob_roles(entries: &[BlobEntry]) -> FxHashMap<u32, BlobRole> {
     roles
 }
 
-/// The objects that a command selects, which must not include an object twice.
+/// The objects that a command selects. An object that is selected twice is refused or counted.
 pub(crate) struct Chosen {
     findings: Option<RepeatFindings>,
     ids: Mutex<[IdSet; 3]>,

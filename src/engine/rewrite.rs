@@ -56,7 +56,8 @@ pub(crate) struct Rewrite<'f> {
     pub name: &'static str,
     pub file: &'f PbfFile,
     pub entries: Vec<BlobEntry>,
-    /// The test for blobs that stay unchanged and are not decompressed completely; `None` to decode every blob.
+    /// The test for blobs that stay unchanged. A blob that passes the test is copied without being decompressed
+    /// completely. `None` to decode every blob.
     pub stays: Option<StaysTest<'f>>,
     pub write: WriteOptions,
 }
@@ -110,8 +111,8 @@ impl<'f> Rewrite<'f> {
                 let Some(stays) = stays else {
                     return DecodedBlob::decode(reader, &entry, write, work);
                 };
-                // Whether the test is called depends on the worker, but the entry of a copied blob must not depend on
-                // the worker. So only blobs with a complete entry are tested.
+                // Whether the test is called depends on earlier blobs of the same worker, but the entry of a copied
+                // blob must not depend on them. So only blobs with a complete entry are tested.
                 let is_complete = entry.is_complete();
                 if is_complete && stays(&entry, None) {
                     return Ok((BlobOutcome::Copy(entry), T::default()));

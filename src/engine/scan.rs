@@ -117,7 +117,7 @@ impl<'a> Scan<'a> {
         self.run(picks, find, |found| all.extend(found))
     }
 
-    /// Adds to `all` the ids of those members of all relations that are of the kind `of_kind`.
+    /// Adds the ids of all relation members of the kind `of_kind` to `all`.
     pub(crate) fn collect_members(
         self,
         of_kind: ObjectKind,

@@ -139,7 +139,7 @@ pub(crate) enum EqualBlobs {
     KeepLast,
 }
 
-/// Sorts blobs by their first keys. If adjacent blobs are equal, keeps only one of them, which `equal` determines.
+/// Sorts blobs by their first keys. Of adjacent equal blobs, keeps only the one that `equal` selects.
 pub(crate) fn without_equals(mut blobs: Vec<Source>, equal: EqualBlobs) -> Vec<Source> {
     blobs.sort_by_key(|source| source.entry.first_key());
     blobs.dedup_by(|later, kept| {
@@ -175,8 +175,8 @@ pub(crate) fn plan_steps(blobs: Vec<Source>, shard_bytes: u64) -> Vec<MergeStep>
 }
 
 impl MergeStep {
-    /// If the step copies a blob in which ids may repeat, returns a merge of that blob alone, which can remove
-    /// duplicates. Returns other steps unchanged.
+    /// Replaces a copy of a blob in which ids may repeat with a merge of that blob alone, which can remove duplicates.
+    /// Returns other steps unchanged.
     pub(crate) fn with_each_id_once(self) -> Self {
         match self {
             Self::Copy(source) if !source.entry.flags.has(BlobFlags::UNIQUE_IDS) => {

@@ -100,8 +100,8 @@ impl Sink {
         })
     }
 
-    /// Appends the outcome of a blob of `input`, and counts the blob unless the outcome is [`BlobOutcome::Drop`]. Blobs
-    /// that are left out undecoded are counted by [`skip`](Self::skip).
+    /// Appends the outcome of a blob of `input`. Counts the blob unless the outcome is [`BlobOutcome::Drop`] or
+    /// [`BlobOutcome::Insert`]. Blobs that are left out undecoded are counted by [`skip`](Self::skip).
     pub(crate) fn add(&mut self, input: &Input, outcome: BlobOutcome) -> Result<()> {
         match outcome {
             BlobOutcome::Drop => Ok(()),

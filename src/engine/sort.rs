@@ -46,7 +46,7 @@ pub(crate) struct SortJob {
 }
 
 impl SortJob {
-    /// Creates a job that writes no changesets, tells of no repeated objects, and makes locations in ways agree.
+    /// Creates a job that writes no changesets, does not warn of repeated objects, and makes locations in ways agree.
     pub(crate) const fn new(output: OutputOptions, dedupe: Dedupe) -> Self {
         Self {
             output,
@@ -100,8 +100,8 @@ pub struct LastChange {
     pub unversioned: Unversioned,
 }
 
-/// The versions of an object that are kept. This is a [`Dedupe`] that was resolved for given inputs, which may be
-/// history files.
+/// The rule that decides which versions of an object are kept. It is a [`Dedupe`] that was resolved for certain inputs,
+/// because the rule depends on whether they are history files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ResolvedDedupe {
     All,
@@ -111,7 +111,7 @@ enum ResolvedDedupe {
 }
 
 impl ResolvedDedupe {
-    /// Returns the flag of blobs in which no version has to be removed or moved.
+    /// Returns the flag that marks blobs in which no version has to be removed or moved.
     const fn order(self) -> BlobFlags {
         match self {
             Self::All => BlobFlags::SORTED,
@@ -229,7 +229,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
     })
 }
 
-/// Returns the plan of one of the inputs. A single input is copied if it is in order.
+/// Plans one of the inputs. If it is the only input and in order, copies it instead.
 fn copy_or_plan(
     job: &SortJob,
     files: &[PbfFile],
@@ -249,7 +249,8 @@ fn copy_or_plan(
     Ok(attempt)
 }
 
-/// Checks the order of an input, or reports it, if [`SortJob::dedupe`] or [`Context::disorder`] requires that.
+/// Checks the order of an input if [`SortJob::dedupe`] requires it, and reports the order if [`Context::disorder`]
+/// requires that.
 fn check_order(job: &SortJob, source: PlannedFile<'_>, is_one_of_several: bool) -> Result<()> {
     if matches!(job.dedupe, Dedupe::EachVersion(_)) {
         source.plan.check_order(source.file, source.ctx)?;
@@ -262,7 +263,7 @@ fn check_order(job: &SortJob, source: PlannedFile<'_>, is_one_of_several: bool) 
     }
 }
 
-/// Whether to warn of objects that occur again. In histories and change files, this is normal.
+/// Whether to warn of objects that occur again. Repetitions are normal in histories and change files.
 fn tells_repeats(
     job: &SortJob,
     kept: ResolvedDedupe,
@@ -276,7 +277,7 @@ fn tells_repeats(
         && !plans.iter().any(|plan| plan.any(BlobFlags::DELETED))
 }
 
-/// Returns the path of the only file; `None` if there are several.
+/// Returns the path of the only file; `None` if there are several files.
 fn only_path(files: &[PbfFile]) -> Option<&Path> {
     match files {
         [file] => Some(file.input.path()),
@@ -307,8 +308,9 @@ fn plan_merge_steps(plans: Vec<BlobPlan>, kept: ResolvedDedupe) -> Vec<MergeStep
 pub(crate) struct AgreedLocations(WayLocationRule);
 
 impl AgreedLocations {
-    /// Compares the locations in the ways of the inputs if, according to the header of an input, its ways may store
-    /// locations of nodes that this input lacks. Otherwise reads nothing, and all locations stay unchanged.
+    /// Decides which locations the ways get. Reads the inputs and compares the locations in their ways if, according to
+    /// the header of an input, its ways may store locations of nodes that the input lacks. Otherwise reads nothing, and
+    /// all locations stay unchanged.
     pub(crate) fn decide(
         files: &[PbfFile],
         header: &mut HeaderBlock,

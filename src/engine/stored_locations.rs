@@ -51,8 +51,9 @@ pub(crate) fn ways_with_nodes(nodes: &WayNodes, ids: &IdSet) -> Vec<usize> {
     ways
 }
 
-/// Calls `visit` for each reference to a node in `ids` from a way of a block that stores locations. The arguments are
-/// the index of the way, the id of the node, and its location in the way. `nodes` are the references of the ways.
+/// Calls `visit` for each reference to a node in `ids` from those ways of a block that store locations. The arguments
+/// are the index of the way, the id of the node, and the location that the way stores for the node. `nodes` are the
+/// references of the ways.
 pub(crate) fn for_each_stored_location(
     block: &Block<'_>,
     nodes: &WayNodes,

@@ -82,7 +82,7 @@ fn format_count(count: u64, one: &str, many: &str) -> String {
     }
 }
 
-/// Warns of control characters in an XML document, if there are any.
+/// Warns that `count` control characters were written to an XML document as references. Does nothing if `count` is 0.
 pub(crate) fn warn_of_inexpressible(count: u64, ctx: &Context) {
     if count == 0 {
         return;
@@ -93,7 +93,7 @@ pub(crate) fn warn_of_inexpressible(count: u64, ctx: &Context) {
     ));
 }
 
-/// Warns of control characters that were replaced in an XML document, if there are any.
+/// Warns that `count` control characters were replaced in an XML document. Does nothing if `count` is 0.
 pub(crate) fn warn_of_replaced(count: u64, ctx: &Context) {
     if count > 0 {
         ctx.warn(format!("{} replaced by U+FFFD", control_characters(count)));

@@ -12,14 +12,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A search through the ways of a base.
 pub(crate) struct WaySearch<'s> {
-    /// The nodes whose locations are searched.
+    /// The nodes whose locations are searched for.
     pub wanted: &'s IdSet,
     /// The new locations of changed nodes.
     pub moved: &'s FxHashMap<i64, Option<Location>>,
     /// The nodes with a location that are removed from the file.
     pub leaving: &'s IdSet,
     pub changes: &'s ChangeSet,
-    /// Whether [`FoundInWays::released`] is searched.
+    /// Whether the search finds the nodes of [`FoundInWays::released`].
     pub finds_released: bool,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct FoundInWays {
     pub released: IdSet,
 }
 
-/// The ways of a blob that refer to nodes of a search, or that changes replace.
+/// The ways of a blob that refer to nodes of a search, or that are replaced by changes.
 #[derive(Default)]
 struct BlobWays {
     offset: u64,
@@ -120,7 +120,7 @@ impl WaySearch<'_> {
         }
     }
 
-    /// Returns the indices of the ways of a blob that changes concern. Returns none if `finds_released` is not set.
+    /// Returns the indices of those ways of a blob that have changes. Returns none if `finds_released` is not set.
     fn changed_ways(&self, entry: &BlobEntry, nodes: &WayNodes) -> Vec<usize> {
         let key = |(id, _): &(i64, usize)| (ObjectKind::Way, id_rank(*id));
         let changes = self.changes_of(entry).iter();

@@ -112,10 +112,10 @@ impl BlobDecoder {
         result.map_err(|error| self.error(entry, error))
     }
 
-    /// Returns the decision of `prefilter` about the string table of a blob. Reads only the beginning of the blob. The
-    /// inner `None` means that there is no decision. Returns `None` if the beginning is damaged, does not have the
-    /// whole table, or is not read because the blob is short. Like [`CompressedBlob::decide`], does not call
-    /// `prefilter` if earlier calls rarely came to a decision.
+    /// Returns the decision of `prefilter` about the string table of a blob, or `Some(None)` if there is no decision.
+    /// Reads only the beginning of the blob. Returns `None` if the beginning is damaged, does not have the whole table,
+    /// or is not read because the blob is short. Like [`CompressedBlob::decide`], does not call `prefilter` if earlier
+    /// calls rarely came to a decision.
     fn decide_by_beginning<R>(
         &mut self,
         entry: &BlobEntry,
@@ -255,8 +255,8 @@ impl<'d> CompressedBlob<'d, '_> {
         })
     }
 
-    /// Calls `work` with the payload of the blob, as [`BlobDecoder::decode`] does, and with its segments. With the
-    /// segments, `work` can copy unchanged ones instead of compressing them again.
+    /// Calls `work` with the payload of the blob, as [`BlobDecoder::decode`] does, and with its segments. So `work` can
+    /// copy unchanged segments instead of compressing them again.
     pub(crate) fn decode_in_segments<R>(
         self,
         work: impl FnOnce(&[u8], BlobSegments<'_>) -> FormatResult<R>,

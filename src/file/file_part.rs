@@ -36,7 +36,7 @@ pub struct FilePart {
 }
 
 impl FilePart {
-    /// Returns the bytes of the blobs.
+    /// Returns the range of bytes that the blobs take in the file.
     pub const fn bytes(&self) -> Range<u64> {
         self.offset..self.offset.saturating_add(self.len)
     }

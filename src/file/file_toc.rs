@@ -264,7 +264,8 @@ impl PbfFile {
 
     /// Uses the table in `found`, which begins at `start`, if it fits the file. Otherwise sets
     /// [`toc_problem`](PbfFile::toc_problem). All entries of the table must be [possible](is_possible). The data that
-    /// it describes must end at `start`, or before `start` if a table of ids in blobs of its own comes between.
+    /// the table describes must end at `start`, or before `start` if a table of ids in blobs of its own follows the
+    /// data.
     fn take_toc(&mut self, found: FoundToc, start: u64) {
         let FoundToc { mut toc, mut hosts } = found;
         let end = toc.entries.last().map_or(self.data_start, BlobEntry::end);
@@ -300,7 +301,7 @@ impl PbfFile {
     }
 }
 
-/// Reads the last bytes of a file, from which [`find_toc`] determines whether a table of contents ends there.
+/// Reads the last bytes of a file. If the file ends with a table of contents, [`find_toc`] finds its offset in them.
 pub(crate) fn read_toc_tail(input: &Input) -> Result<Vec<u8>> {
     let offset = input.len().saturating_sub(TOC_TAIL_LEN as u64);
     let mut tail = vec![0; (input.len() - offset) as usize];

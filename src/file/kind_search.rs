@@ -8,7 +8,7 @@ use crate::osm::{KindSet, ObjectKind};
 use crate::pbf::{BlobEntry, bytes_to_first_kind, feature, first_kind};
 use crate::runtime::Context;
 
-/// The number of blobs that are decoded as a sample, so that commands can estimate facts about the others.
+/// The number of blobs that are decoded as a sample, so that commands can estimate facts about the other blobs.
 const SAMPLE: usize = 16;
 /// In small files, each blob whose index is a multiple of this number is decoded as a sample.
 const SAMPLE_STEP: usize = 4;

@@ -18,8 +18,8 @@ use std::ops::Range;
 /// go into the host. A host is not compressed, so the file can grow by up to this size.
 const MAX_WHOLE_LEN: usize = 8 << 10;
 
-/// The maximum payload size in bytes, without the table, of a blob that gets a part of a table in a spatial layout,
-/// where blobs are not divided. Together with 12 MB of a table, the payload stays below the limit of the format.
+/// The maximum payload size in bytes, without the table, of a host in a spatial layout, where blobs are not divided.
+/// Together with 12 MB of a table, the payload stays below the limit of the format.
 const MAX_LONG_HOST: usize = 8 << 20;
 
 /// A blob of an output.
@@ -362,7 +362,7 @@ fn last_starts(block: &Block<'_>, wanted: usize) -> FormatResult<(usize, VecDequ
     Ok((count, starts))
 }
 
-/// Returns the objects of `block` whose indices are in `range`. All these objects must have the same kind.
+/// Returns a host with the objects of `block` whose indices are in `range`. All these objects must have the same kind.
 fn host_of(block: &Block<'_>, range: Range<usize>) -> FormatResult<TableHost> {
     let (mut encoder, mut strings) = (BlockEncoder::default(), SourceStrings::new(&block.strings));
     encoder.set_units(&block.units);

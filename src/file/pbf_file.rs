@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// An open PBF file, with its header and its table of contents, if it has a usable one.
+/// An open PBF file, with its header and, if it has a usable table of contents, this table.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PbfFile {
@@ -232,8 +232,8 @@ pub(crate) fn refuse_compressed_pbf(input: &Input, start: &[u8]) -> Result<()> {
     }
 }
 
-/// Returns the first bytes of a compressed input, decompressed. Returns no bytes if the input is not compressed or
-/// cannot be decompressed. The error of decompressing is reported when the input is read.
+/// Decompresses the beginning of a compressed input. Returns no bytes if the input is not compressed or cannot be
+/// decompressed. The error of decompressing is reported when the input is read.
 fn decompressed_start(input: &Input) -> Result<Vec<u8>> {
     let mut start = Vec::new();
     if FileCompression::detect(input.first_bytes()?).is_some()

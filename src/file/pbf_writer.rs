@@ -394,7 +394,7 @@ impl PbfWriter {
     }
 
     /// Returns the frame with padding, so that the copy that follows it shares blocks with its input. Returns `None` if
-    /// no long copy follows, if the copy shares blocks without padding, or if it is not known to share blocks.
+    /// no long copy follows, if the copy shares blocks without padding, or if padding cannot make it share blocks.
     fn padded_frame(&self, held: &HeldFrame) -> Option<EncodedFrame> {
         let copy = self.pending.as_ref()?;
         if copy.len < MIN_SHARED_LEN {

@@ -45,7 +45,7 @@ pub(crate) struct AugmentedObject<'o> {
     pub places: Option<&'o FindPlace<'o>>,
 }
 
-/// The length of the text in bytes from which [`AugmentedXml::put`] calls `spill`.
+/// The length of the text in bytes at which [`AugmentedXml::put`] calls `spill`.
 const LONG: usize = 1 << 20;
 
 /// A buffer of actions as XML elements.

@@ -359,8 +359,8 @@ impl ChangeSet {
         }
     }
 
-    /// Returns the locations that a changed way gives its nodes, in the order of [`refs`](Self::refs). Returns none if
-    /// the file gives none, for a deletion, or for another kind of object.
+    /// Returns the locations that a changed way gives its nodes, in the order of [`refs`](Self::refs). Returns no
+    /// locations for a deletion, for another kind of object, or if the file has none.
     pub(crate) fn way_locations(&self, change: &Change) -> &[Option<Location>] {
         match change.key.0 {
             ObjectKind::Way if !change.is_deletion() => self.given_locations(change),
@@ -391,7 +391,7 @@ impl ChangeSet {
     }
 
     /// Returns the locations that the change file gives the nodes of a changed or deleted way, in the order of its node
-    /// references. Returns none if the file gives none, or for another kind of object.
+    /// references. Returns no locations for another kind of object, or if the file has none.
     pub(crate) fn given_locations(&self, change: &Change) -> &[Option<Location>] {
         match change.kind() {
             ObjectKind::Way => change.details.slice(&self.locations),
@@ -399,7 +399,8 @@ impl ChangeSet {
         }
     }
 
-    /// Returns the kinds and roles of the members of a changed relation, in the order of its refs; none otherwise.
+    /// Returns the kinds and roles of the members of a changed relation, in the order of its refs. Returns none for
+    /// another kind of object.
     fn roles(&self, change: &Change) -> &[(ObjectKind, u32)] {
         match change.kind() {
             ObjectKind::Relation => change.details.slice(&self.roles),

@@ -54,7 +54,7 @@ impl CsvText {
         self.end_row();
     }
 
-    /// Appends a row with the names of columns. Fails if two of them have the same name.
+    /// Appends a row with the names of columns. Fails if two columns have the same name.
     pub(super) fn distinct_header(&mut self, names: &[&str]) -> Result<(), String> {
         let mut seen = BTreeSet::new();
         if let Some(twice) = names.iter().find(|name| !seen.insert(**name)) {

@@ -14,7 +14,7 @@ impl TextFormat {
     pub fn of(input: &Input) -> Result<Option<Self>> {
         const PROBE_LEN: u64 = 1 << 16;
         let start = input.first_bytes()?;
-        // An OPL file without objects and comments is recognized by its name alone.
+        // An OPL file that has neither objects nor comments is recognized by its name alone.
         let empty = has_opl_extension(input.path()).then_some(Self::Opl);
         if is_blank(start) {
             return Ok(empty);

@@ -31,7 +31,7 @@ pub(crate) mod parquet;
 mod read;
 pub(crate) mod row_limit;
 pub(crate) mod shapefile;
-// Only the Python package, which turns on `unstable`, has tables with lists.
+// The columns of lists, such as `Refs`, are used only by the Python package, which turns on `unstable`.
 #[cfg_attr(not(feature = "unstable"), allow(dead_code))]
 pub(crate) mod table;
 mod text_buffer;
@@ -141,7 +141,7 @@ pub(crate) fn read_change_input(input: &Input, ctx: &Context) -> Result<ChangeSe
     Ok(reader.finish(Vec::new(), ctx))
 }
 
-/// Reads change files in groups, as they arrive.
+/// A reader of change files, which are added in groups as they arrive.
 #[derive(Debug)]
 pub(crate) struct ChangeReader {
     changes: NewestChanges,
@@ -200,8 +200,8 @@ pub(crate) fn change_states<P: AsRef<Path>>(
 /// object that a history file marks as deleted (`visible="false"` or `dD`) becomes a deletion. Of several versions of
 /// an object, the highest is kept. Objects that the user of an editor deleted (`action="delete"`) are left out.
 ///
-/// The file is read for geometry: a node of a way may have a location without an id, and the set also has the nodes
-/// that a relation lists for its member ways. Fails if the objects take more than 256 MB of memory, which is about
+/// Also reads the geometry that servers write on request: a node of a way may have a location without an id, and a
+/// relation may list the nodes of its member ways. Fails if the objects take more than 256 MB of memory, which is about
 /// three million nodes. A larger file has to be converted to PBF.
 pub fn read_osm_file(input: &Input) -> Result<ChangeSet> {
     let format = match TextFormat::of(input)? {

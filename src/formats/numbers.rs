@@ -119,7 +119,7 @@ const SECONDS_PER_DAY: i64 = 86_400;
 /// The number of formatted dates that a [`TimeFormatter`] caches.
 const DAYS_KEPT: usize = 1 << 10;
 
-/// Formats times. Caches formatted dates, because many objects of a block have the same few dates.
+/// A formatter of times. It caches formatted dates, because many objects of a block have the same few dates.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TimeFormatter {
     /// A direct-mapped cache of days since 1970 and their formatted dates. The index of a day is the day modulo

@@ -63,7 +63,7 @@ enum SourceForm {
 }
 
 impl ObjectSource {
-    /// Creates a source in which the format gives the action of each object.
+    /// Creates a source in which each object becomes a creation, unless the file gives another action.
     pub(super) fn of_text(input: &Input, format: TextFormat) -> Self {
         Self {
             input: input.clone(),
@@ -311,7 +311,7 @@ pub fn read_texts<S, T: Send>(
     read_sources(&sources, ctx, init, work, merge)
 }
 
-/// Does the same as [`read_texts`] for files of any formats.
+/// Parses files in any format, as [`read_texts`] does for files that are not PBF.
 pub(crate) fn read_sources<S, T: Send>(
     sources: &[ObjectSource],
     ctx: &Context,
@@ -357,8 +357,8 @@ pub(crate) fn read_sources<S, T: Send>(
     )
 }
 
-/// Parses a file that is not PBF up to the first damage, as [`read_texts`] does. Returns the damage, and the number of
-/// bytes of the decompressed file. Fails if the input cannot be read.
+/// Parses a file that is not PBF up to its first damage. Calls the functions as [`read_texts`] does, but `work` without
+/// an index. Returns the damage, and the number of bytes of the decompressed file. Fails if the input cannot be read.
 pub(crate) fn salvage_texts<S, T: Send>(
     input: &Input,
     format: TextFormat,
@@ -369,7 +369,7 @@ pub(crate) fn salvage_texts<S, T: Send>(
 ) -> Result<(Option<Damage>, u64)> {
     let mut chunks = Chunks::open(input, format, Some(ctx))?;
     chunks.enable_salvage();
-    // Chunks after damage that a worker has found are parsed as well, but their results are dropped.
+    // After a worker has found damage, later chunks may still be parsed, but their results are dropped.
     let mut found: Option<(Damage, bool)> = None;
     let read = parallel_single_result_phase(
         ctx.limits(BUDGET),
@@ -402,7 +402,7 @@ pub(crate) fn salvage_texts<S, T: Send>(
     Ok((damage?, chunks.bytes_read()))
 }
 
-/// Parses the first chunk of a file up to the first damage, as [`read_start`] does.
+/// Parses the first chunk of a file as [`read_start`] does, but only up to the first damage.
 pub(crate) fn salvage_start(input: &Input, format: TextFormat) -> Result<ChangeSet> {
     let mut chunks = Chunks::open(input, format, None)?;
     chunks.enable_salvage();
@@ -425,7 +425,7 @@ pub(crate) fn read_start(input: &Input, format: TextFormat) -> Result<ChangeSet>
     }
 }
 
-/// Fails if an input has a known binary format such as PBF, or if it is empty and not OPL.
+/// Fails if an input has a known binary format such as PBF, or if it is empty and `format` is not OPL.
 fn check_text_input(input: &Input, format: TextFormat) -> Result<()> {
     let path = input.path();
     if input.is_empty() && format != TextFormat::Opl {
@@ -440,8 +440,8 @@ fn check_text_input(input: &Input, format: TextFormat) -> Result<()> {
     Err(Error::file_of(path, ErrorKind::NotOsm, cause))
 }
 
-/// Adds all objects of files to `all`, in file order. The number of the first file is `first`. Returns the header of
-/// each file, in which only the replication states and the URL are set.
+/// Adds all objects of files to `all`, in file order. The number of the first file is `first`. Returns a header for
+/// each file. Only its replication states and its URL are set.
 pub(super) fn read_all(
     sources: &[ObjectSource],
     first: usize,

@@ -1,6 +1,6 @@
-//! The limit of the size of a feature and of a row of a table.
+//! The limit on the size of a feature and of a table row.
 //!
-//! A small file can contain objects that are gigabytes when they are written: a relation that names a way a million
+//! A small file can contain objects that take gigabytes when they are written: a relation that names a way a million
 //! times, or an object with thousands of tags that share a long string. Tables address the values of a column with 31
 //! bits, and the memory of a command must not depend on such objects.
 
@@ -42,8 +42,8 @@ impl RowLimit {
         bytes <= self.0 * 1_000_000
     }
 
-    /// Whether a row with all parts of an object may be made. `payload_len` is the size in bytes of the block that
-    /// holds the object.
+    /// Whether a row with all parts of an object is within the limit. `payload_len` is the size in bytes of the block
+    /// that holds the object.
     pub(crate) fn allows_object(self, element: &Element<'_>, payload_len: usize) -> bool {
         // No string is longer than the block. Most objects have so few parts that they would be allowed even with
         // strings of that length, so their size need not be computed.
@@ -120,7 +120,7 @@ impl OversizedObjects {
         self.count == 0
     }
 
-    /// Warns of the objects, and names the first one. Does nothing if there are no objects.
+    /// Warns that the objects were left out, and names the first one. Does nothing if there are no objects.
     pub(crate) fn warn(&self, limit: RowLimit, ctx: &Context) {
         let Some((kind, id)) = self.first else {
             return;

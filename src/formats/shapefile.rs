@@ -60,7 +60,7 @@ pub(crate) struct ShapeRecords {
     extent: ShapeExtent,
 }
 
-/// The box around shapes: the lowest x and y, and the highest.
+/// The box around shapes: the lowest x and y, then the highest x and y.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct ShapeExtent([f64; 4]);
 
@@ -169,7 +169,7 @@ pub(crate) struct ShapefileWriter {
     shapes: StreamOutput,
     index: StreamOutput,
     table: StreamOutput,
-    /// The other files, which are complete.
+    /// The files `.prj` and `.cpg`, which are complete.
     others: Vec<StreamOutput>,
     count: u32,
     extent: ShapeExtent,

@@ -26,7 +26,7 @@ pub struct TableColumn<T: RowType> {
 /// The type of the values of a column, and the function that gets the value of a row. The function returns `None` or
 /// `false` if there is no value.
 pub enum ColumnGetter<T: RowType> {
-    /// A name of a fixed list.
+    /// A name from a fixed list.
     Name(fn(&T::Row<'_>) -> &'static str),
     /// A text.
     Text(for<'a> fn(&'a T::Row<'_>) -> Option<&'a str>),

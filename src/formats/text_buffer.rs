@@ -86,7 +86,7 @@ impl TextBuffer {
         self.last_info = if is_all { start..self.len() } else { 0..0 };
     }
 
-    /// Removes the text from byte `len` on, which must be a character boundary.
+    /// Removes the text from byte `len` on. `len` must be a character boundary.
     pub(super) fn truncate(&mut self, len: usize) {
         self.bytes.truncate(len);
         if self.last_info.end > len {

@@ -31,7 +31,7 @@ pub(super) struct TextDamage {
 pub(super) struct TextChunk {
     /// The start tags that are needed to parse the chunk on its own, followed by the text of the chunk.
     pub bytes: Vec<u8>,
-    /// The length in bytes of the start tags in `bytes` that are not part of the chunk.
+    /// The length in bytes of the start tags that precede the text of the chunk in `bytes`.
     pub prefix: usize,
     /// The position of the chunk in the file: the number of line breaks before the chunk, and the number of bytes
     /// between the last line break and the chunk.
@@ -91,7 +91,7 @@ pub(super) struct TextChunks {
     /// The number of bytes of text before `pending`.
     start: u64,
     is_done: bool,
-    /// Whether the text before damage is passed on as the last chunk. `failure` then has the damage.
+    /// Whether the text before damage is returned as the last chunk. The damage is then stored in `failure`.
     salvages: bool,
     failure: Option<(Error, u64)>,
 }
@@ -119,8 +119,8 @@ impl TextChunks {
         self.salvages = true;
     }
 
-    /// Returns the damage after the last chunk, and the offset in the text at which that chunk ends.
-    /// [`enable_salvage`](Self::enable_salvage) must have been called.
+    /// Removes and returns the damage at which the last chunk ends, and the offset in the text at which that chunk
+    /// ends. [`enable_salvage`](Self::enable_salvage) must have been called.
     pub(super) fn take_failure(&mut self) -> Option<(Error, u64)> {
         self.failure.take()
     }
@@ -130,7 +130,7 @@ impl TextChunks {
         self.start
     }
 
-    /// Returns the rest of the text, up to `damage`, as the last chunk. Leaves out a line that the damage cuts off.
+    /// Returns the pending text, which ends at `damage`, as the last chunk. Leaves out a line that the damage cuts off.
     fn last_chunk(&mut self, damage: Option<Error>) -> TextChunk {
         let mut text = std::mem::take(&mut self.pending);
         let (start, read) = (self.start, text.len() as u64);
@@ -239,7 +239,7 @@ impl Iterator for TextChunks {
     }
 }
 
-/// Finds positions where a text document can be cut.
+/// The rule for the positions at which a text document can be cut.
 enum Cutter {
     /// Cuts after a line break.
     Lines,
@@ -248,7 +248,8 @@ enum Cutter {
 }
 
 impl Cutter {
-    /// Returns the markup that must precede the rest of the text, so that the rest can be parsed.
+    /// Returns the start tags that must precede the text after the last cut, so that this text can be parsed on its
+    /// own.
     fn prefix(&self) -> String {
         match self {
             Self::Lines => String::new(),
@@ -266,8 +267,8 @@ impl Cutter {
     }
 }
 
-/// Scans the markup of a document for the starts of objects. Leaves it to the parser to check that the document is
-/// well-formed.
+/// A scanner that finds the starts of objects in an XML document. It does not check that the document is well-formed,
+/// because the parser does.
 struct XmlCutter {
     format: TextFormat,
     /// The offset up to which the text was scanned.

@@ -31,7 +31,7 @@ impl EncodedText {
     }
 }
 
-/// Encodes chunks of text. Each worker needs an encoder of its own.
+/// An encoder of chunks of text. Each worker needs an encoder of its own.
 pub struct TextEncoder {
     compression: TextCompression,
     deflate: Option<Compress>,
@@ -68,8 +68,8 @@ impl TextEncoder {
     pub fn encode(&mut self, text: impl Into<Vec<u8>>) -> io::Result<EncodedText> {
         let text = text.into();
         let bytes = match self.compression {
-            // Bzip2 is left to the output, which compresses all chunks as one stream, because some readers stop after
-            // the first stream.
+            // For bzip2, the output compresses all chunks as one stream, because some readers stop after the first
+            // stream.
             TextCompression::None | TextCompression::Bzip2 => text,
             TextCompression::Gzip => {
                 let mut crc = Crc::new();
@@ -81,7 +81,7 @@ impl TextEncoder {
             }
             TextCompression::Zstd => {
                 let mut zstd = zstd::bulk::Compressor::new(ZSTD_LEVEL)?;
-                // Adds a checksum, which reveals damage, as the program zstd does.
+                // Adds a checksum as the program zstd does. The checksum reveals damage.
                 zstd.include_checksum(true)?;
                 zstd.compress(&text)?
             }
@@ -89,7 +89,7 @@ impl TextEncoder {
         Ok(EncodedText { bytes, crc: None })
     }
 
-    /// Compresses text to deflate blocks that end on a byte boundary and refer to no text before them.
+    /// Compresses text to deflate blocks that end on a byte boundary and do not refer to the text of other chunks.
     fn deflate(&mut self, text: &[u8]) -> io::Result<Vec<u8>> {
         let new = || Compress::new(Compression::new(GZIP_LEVEL), false);
         let deflate = self.deflate.get_or_insert_with(new);
@@ -127,7 +127,7 @@ impl GzipTrailer {
     pub(super) fn trailer(&self, compression: TextCompression) -> Vec<u8> {
         match compression {
             TextCompression::Gzip => {
-                // The final deflate block is empty, because each chunk has ended its own blocks.
+                // No block of a chunk is marked as the final one, so an empty final deflate block follows the chunks.
                 let mut tail = vec![3, 0];
                 tail.extend_from_slice(&self.crc.sum().to_le_bytes());
                 tail.extend_from_slice(&self.crc.amount().to_le_bytes());

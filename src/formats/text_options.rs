@@ -24,8 +24,8 @@ pub struct TextOptions {
     pub replication: bool,
     /// The optional additions in [`TextFormat::Debug`].
     pub debug: DebugOptions,
-    /// The keys of the tags that are columns of [`TextFormat::Csv`]. If it is `None`, there is a column `tags` with all
-    /// tags as a JSON object.
+    /// The keys of the tags that are columns of [`TextFormat::Csv`]. `None` means a column `tags` with all tags as a
+    /// JSON object.
     pub tag_columns: Option<Vec<String>>,
 }
 

@@ -121,7 +121,7 @@ impl TextOutput {
         Ok(())
     }
 
-    /// Writes the rest of the text and the trailer, flushes the file to disk, and gives the file its name. Returns the
+    /// Writes the buffered text and the trailer, flushes the file to disk, and gives the file its name. Returns the
     /// size of the file in bytes.
     pub fn finish(self) -> Result<u64> {
         self.finish_uncommitted()?.commit()
@@ -132,7 +132,7 @@ impl TextOutput {
         self.finish_uncommitted()?.commit_unflushed()
     }
 
-    /// Writes the rest of the text and the trailer. The file gets its name when the returned output is committed.
+    /// Writes the buffered text and the trailer. The file gets its name when the returned output is committed.
     pub(crate) fn finish_uncommitted(mut self) -> Result<StreamOutput> {
         self.end_chunk()?;
         if self.compression == TextCompression::Zstd

@@ -52,7 +52,7 @@ const CYAN: &str = "\x1b[36m";
 const WHITE: &str = "\x1b[37m";
 const RESET: &str = "\x1b[0m";
 
-/// Writes text with or without colours.
+/// A writer of text with or without colours.
 #[derive(Debug, Clone, Copy)]
 struct Paint {
     has_colors: bool,
@@ -376,7 +376,7 @@ fn put_members(text: &mut TextBuffer, paint: Paint, members: &[Member<'_>]) {
     }
 }
 
-/// The number of decimal digits of `count`, at least 1.
+/// Returns the number of decimal digits of `count`, at least 1.
 const fn digits(count: usize) -> usize {
     match count.checked_ilog10() {
         Some(log) => log as usize + 1,

@@ -124,7 +124,7 @@ fn put_info(
     }
 }
 
-/// Appends the fields `x` and `y`, separated by `between`. Both are empty for an undefined location.
+/// Appends the fields `x` and `y`, separated by `between`. For an undefined location, both fields are empty.
 fn put_location(text: &mut TextBuffer, location: Option<Location>, between: &str) {
     text.push('x');
     if let Some(location) = location {

@@ -87,7 +87,7 @@ impl OscText {
         put_section_tags(&mut self.elements.text, self.section.take(), None);
     }
 
-    /// The length of the text written so far, in bytes.
+    /// Returns the length of the text written so far, in bytes.
     pub(crate) fn len(&self) -> usize {
         self.elements.text.len()
     }
@@ -172,7 +172,7 @@ pub(super) fn put_section_tags(
     }
 }
 
-/// Writes an OsmChange document to a stream, change by change.
+/// A writer of an OsmChange document. It writes each change to a stream.
 #[derive(Debug)]
 pub struct OscWriter<W: Write> {
     out: W,

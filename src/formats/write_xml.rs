@@ -280,7 +280,7 @@ pub(super) fn put_location(text: &mut TextBuffer, location: Option<Location>) {
     }
 }
 
-/// A table that tells for each byte whether it is plain: no character that must be escaped contains it.
+/// A table that tells for each byte whether it is plain. A plain byte occurs in no character that must be escaped.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte = 0;

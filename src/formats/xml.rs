@@ -78,7 +78,7 @@ fn position(reader: &quick_xml::Reader<&[u8]>) -> usize {
     usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX)
 }
 
-/// The error message for a document whose root element is `found`.
+/// Returns the error message for a document whose root element is `found`.
 fn wrong_root_message(format: TextFormat, found: &str) -> String {
     let other = match format {
         TextFormat::OsmChange => TextFormat::Osm,
@@ -123,7 +123,8 @@ impl Ancestor {
     }
 }
 
-/// The names of the elements that are parts of objects. Outside objects, these elements are an error.
+/// The names of the elements that are parts of objects. They are an error outside of objects, except within elements
+/// whose contents are ignored.
 const PARTS: [&str; 3] = ["tag", "nd", "member"];
 /// The names of the elements that are objects or contain objects.
 const CONTAINERS: [&str; 8] = [
@@ -143,7 +144,7 @@ struct XmlObjectParser {
     stack: Vec<Ancestor>,
     draft: Option<Draft>,
     nodes: WayNodesIn,
-    /// The way that is the open member of a relation, if its nodes are read.
+    /// The member way whose element is open, if the nodes of member ways are read; otherwise `None`.
     member_way: Option<MemberWay>,
     /// The text of the remark that is open.
     remark: String,
@@ -444,7 +445,7 @@ impl XmlObjectParser {
         Ok(Ancestor::Leaf)
     }
 
-    /// Reads a node of the way that is the open member.
+    /// Reads a node of the member way whose element is open.
     fn parse_member_node(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
         let (_, coordinates) = node_of_way(element)?;
         if let Some(way) = &mut self.member_way {

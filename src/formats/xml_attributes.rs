@@ -48,8 +48,7 @@ pub(super) fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, 
         .map_err(|_| format!("{key}=\"{value}\" is not a number in range"))
 }
 
-/// Parses a latitude or a longitude in degrees, and returns it in 1e-7 degree. The value may lie outside of the range
-/// on earth.
+/// Parses a latitude or a longitude in degrees, and returns it in 1e-7 degree. The value need not be on earth.
 pub(super) fn degrees(key: &str, value: &str) -> Result<i32, String> {
     parse_stored_e7(value).map_err(|cause| format!("{key}=\"{value}\" {cause}"))
 }

@@ -126,8 +126,8 @@ static FIRST: WordTable = LazyLock::new(|| {
     ])
 });
 
-/// Words anywhere in a name, and their abbreviations. At the start of a name, [`DIRECTIONS`] and [`FIRST`] are looked
-/// up before this table; at the end, [`LAST`] is.
+/// Words anywhere in a name, and their abbreviations. A word at the start of a name is first looked up in
+/// [`DIRECTIONS`] and [`FIRST`], and a word at the end in [`LAST`].
 static ANYWHERE: WordTable = LazyLock::new(|| {
     by_word(&[
         "saint st sankt sint",
@@ -168,8 +168,8 @@ static DIRECTIONS: WordTable = LazyLock::new(|| {
     ])
 });
 
-/// Types of streets in languages with Cyrillic letters, and their abbreviations. Such a type may come before or after
-/// the name proper. Some spellings omit the word that means "street", which is the first row.
+/// Types of streets in languages with Cyrillic letters, and their abbreviations. The type may come before or after the
+/// name proper. Some spellings omit the word that means "street". The forms of this word are in the first row.
 static CYRILLIC: WordTable = LazyLock::new(|| {
     by_word(&[
         "улица ул вулиця вуліца вул",

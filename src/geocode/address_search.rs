@@ -14,17 +14,18 @@ use crate::error::{Error, Result};
 use crate::geometry::Point;
 use crate::osm::ObjectKind;
 
-/// The maximum distance in metres from the query point to a node with a house number at which the node is preferred to
-/// the area that contains it. This applies only if the area has several such nodes.
+/// The distance in metres from the query point within which a node whose address differs from that of its area is
+/// preferred to the area. This applies only if the area contains several nodes with house numbers.
 const BESIDE: f64 = 5.0;
-/// The distance in metres within which a query point counts as being at a node. Coordinates may be rounded to five
-/// decimals.
+/// The distance in metres within which a query point counts as being at a node. The distance allows for coordinates
+/// that are rounded to five decimals.
 const AT_NODE: f64 = 1.0;
 /// The distance in metres within which a query point counts as being at a house. At a house, the number of the house is
-/// preferred to a nearer interpolated number. A nearer street with another name then contradicts the address of the
-/// house only if the query point is on the nearer street and not on the street of the house.
+/// preferred to a nearer interpolated number. At a house, a nearer street with another name contradicts the address
+/// only if the query point is on the nearer street and not on the street of the house.
 const AT_HOUSE: f64 = 6.0;
-/// The distance in metres within which a query point counts as being on a street. This is the precision of coordinates.
+/// The distance in metres within which a query point counts as being on a street. The distance is the precision of
+/// coordinates.
 const ON_STREET: f64 = 0.01;
 
 /// Returns the area of the largest ring in square metres.
@@ -105,8 +106,8 @@ impl<'i> Query<'i, '_> {
         self.unnumbered_node_at(area)
     }
 
-    /// If the query point is at a node in an area, and the node is an address without a house number, returns the node.
-    /// The node gets the house number of the area, unless the node and the area name different streets.
+    /// Returns the node at the query point, if it lies in the area and is an address without a house number. The node
+    /// gets the house number of the area, unless the node and the area name different streets.
     fn unnumbered_node_at(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
         let node = self.nearest(Layer::Addresses, AT_NODE, |item| {
             Ok(item.kind == ObjectKind::Node

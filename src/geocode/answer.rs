@@ -130,7 +130,7 @@ pub struct NearObject {
     /// The distance from the location to the object in metres; 0 if the object is an area that contains the location.
     pub distance_m: f64,
     /// The bounding box of the object, or of the part of it that is near. Boundaries and other areas that can contain
-    /// places always have one. Other objects have one only if `QueryOptions::has_boxes` is set.
+    /// places always have a box. Other objects have a box only if `QueryOptions::has_boxes` is set.
     pub extent: Option<Extent>,
 }
 

@@ -297,7 +297,7 @@ impl<'c> Area<'c> {
         size.and_then(|size| size.parse().ok()).unwrap_or(u64::MAX)
     }
 
-    /// Returns all names: the value of `name`, the names in languages, and the alternative names.
+    /// Returns all names: the value of `name`, the names in particular languages, and the alternative names.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'c str> {
         let tags = self.known.chain(self.names);
         tags.filter_map(|(key, name)| std::str::from_utf8(name).ok().filter(|_| is_name(key)))
@@ -395,8 +395,8 @@ impl<'c> Areas<'c> {
         }))
     }
 
-    /// If a part contains `place`, returns the offset of the record of the part's area. Otherwise returns `None`.
-    /// `place` must be in the bounding box of the part.
+    /// Returns the offset of the record of a part's area if the part contains `place`; otherwise `None`. `place` must
+    /// be in the bounding box of the part.
     pub(crate) fn record_if_part_contains(&self, part: u64, place: Point) -> Result<Option<u64>> {
         let head = self.part_header(part)?;
         let band = head.band_number(place.lat_e7);

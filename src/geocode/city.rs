@@ -111,7 +111,7 @@ impl<'a, 'i> Roles<'a, 'i> {
 /// The boundaries around a place, in the order of their levels.
 struct CityBoundaries<'a, 'i> {
     all: Vec<Roles<'a, 'i>>,
-    /// The levels of municipalities in the country, or the usual ones.
+    /// The levels of municipalities in the country, or the usual levels if they are not known.
     levels: &'static [u8],
     /// Whether the country is known.
     is_country_known: bool,
@@ -157,17 +157,17 @@ impl<'a, 'i> CityBoundaries<'a, 'i> {
 /// Returns the boundary of the settlement, and its kind, which is `city`, `town` or `village`. `areas` must be in the
 /// order of their levels.
 ///
-/// Ignores boundaries within a municipality, because they are its parts, whatever their tags. Uses the first of these
-/// boundaries that exists:
+/// Ignores boundaries within a municipality, because they are its parts, whatever their tags. Returns the first
+/// boundary in this list that exists:
 ///
 /// 1. A boundary whose own tags indicate a settlement. A label node may indicate a settlement instead, but only if the
 ///    country is unknown or no boundary is at a level of municipalities: the label of a province may be its capital.
 /// 2. The boundary of a city whose parts are at the level of municipalities.
 /// 3. The boundary at a level of municipalities.
 /// 4. A boundary with an `admin_centre` node.
-/// 5. A boundary that has the name of a city within it. In a country whose municipalities have no boundaries, such a
-///    boundary may contain villages. It is then left to [`guess_city`], which is called only if no place node gives the
-///    city.
+/// 5. A boundary that has the name of a city within it. This rule is not used in a country whose municipalities have no
+///    boundaries, because the boundary may contain villages there. In such a country, [`guess_city`] uses the boundary
+///    if no place node gives the city.
 pub(super) fn city<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,
@@ -193,9 +193,10 @@ pub(super) fn city<'a, 'i>(
     Some((found.area, found.kind().unwrap_or("city")))
 }
 
-/// Returns the boundary to use as the city if neither [`city`] nor a place node gives one, and its kind. Prefers a
-/// boundary that has the name of a city within it to a boundary at a usual level. Ignores the usual levels in a country
-/// whose levels of municipalities are known, because its boundaries at other levels are wards, parishes or districts.
+/// Returns the boundary to use as the city if neither [`city`] nor a place node gives a city. Also returns its kind.
+/// Prefers a boundary that has the name of a city within it to a boundary at a usual level. Ignores the usual levels in
+/// a country whose levels of municipalities are known, because its boundaries at other levels are wards, parishes or
+/// districts.
 pub(super) fn guess_city<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,

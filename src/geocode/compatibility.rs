@@ -34,7 +34,7 @@ const TEXTS: &str = "\
     \u{6c1}=\u{fba6}\u{fba7}\u{fba8}\u{fba9} \u{6be}=\u{fbaa}\u{fbab}\u{fbac}\u{fbad} \
     \u{6d2}=\u{fbae}\u{fbaf} \u{6cc}=\u{fbfc}\u{fbfd}\u{fbfe}\u{fbff}";
 
-/// Returns the rows of a table: a text, and characters that stand for it.
+/// Returns the rows of a table. Each row is a text and the characters that stand for it.
 pub(super) fn rows_of(table: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
     table.split(' ').filter_map(|row| row.split_once('='))
 }

@@ -327,7 +327,8 @@ pub(super) fn label(address: &Address<'_>, nearest: &Nearest<'_>) -> String {
         state,
         ..
     } = *address;
-    // A city that is a state of its own is named once. A postcode between the names would hide that they are equal.
+    // A city that is also a state is named once. The check for equal parts below would miss the repetition, because one
+    // of the parts may also have a postcode.
     let state = state.filter(|state| Some(*state) != city);
     let [city, state] = match postcode_place(address.country_code.as_deref()) {
         PostcodePlace::BeforeCity => [[postcode, city], [state, None]],

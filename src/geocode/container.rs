@@ -24,7 +24,7 @@ const FOOTER_LEN: usize = 8 * 6;
 /// The size in bytes of a footer entry, which is the range of a section.
 const RANGE_LEN: usize = 16;
 
-/// Writes a container.
+/// A writer of a container.
 pub(crate) struct ContainerWriter {
     output: StreamOutput,
     sections: Vec<Range<u64>>,
@@ -56,7 +56,7 @@ impl ContainerWriter {
         Ok(())
     }
 
-    /// The size of the current section in bytes; 0 before the first section.
+    /// Returns the size of the current section in bytes; 0 before the first section.
     pub(crate) fn section_len(&self) -> u64 {
         self.sections
             .last()
@@ -73,12 +73,12 @@ impl ContainerWriter {
         Ok(())
     }
 
-    /// The number of bytes appended to the container.
+    /// Returns the number of bytes that were appended to the container.
     fn len(&self) -> u64 {
         self.output.len() + self.pending.len() as u64
     }
 
-    /// Appends bytes, and writes the complete blocks once enough bytes are pending.
+    /// Appends bytes. If enough bytes are pending, writes the complete blocks.
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.pending.extend_from_slice(bytes);
         match self.pending.len() {
@@ -139,7 +139,7 @@ pub(crate) struct Container {
     sections: Vec<Range<u64>>,
     /// The range of the checksums.
     checksums: Range<usize>,
-    /// A bit for each block, which is set once the block is verified.
+    /// A bit for each block, which is set if the block has been verified.
     verified: Vec<AtomicU64>,
 }
 
@@ -200,7 +200,7 @@ impl Container {
         })
     }
 
-    /// The size of a section in bytes.
+    /// Returns the size of a section in bytes.
     pub(crate) fn section_len(&self, section: usize) -> u64 {
         let place = &self.sections[section];
         place.end - place.start

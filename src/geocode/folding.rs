@@ -98,7 +98,8 @@ pub(crate) fn entries(list: &str) -> impl Iterator<Item = &str> {
 pub(super) struct StreetNames<'i> {
     names: Vec<&'i str>,
     folded: OnceCell<Vec<String>>,
-    /// The last name that was compared, and the result. It is cached because neighbouring addresses share their street.
+    /// The last name that was compared, and the result of the comparison. They are cached because neighbouring
+    /// addresses share their street.
     last: Cell<Option<(&'i str, bool)>>,
 }
 
@@ -114,8 +115,7 @@ impl<'i> StreetNames<'i> {
         }
     }
 
-    /// Whether `name` is a spelling of one of the names of the street. If `name` is a list, whether one of its entries
-    /// is such a spelling.
+    /// Whether `name`, or an entry of `name` if it is a list, is a spelling of one of the names of the street.
     pub(super) fn has(&self, name: &'i str) -> bool {
         if let Some((last, result)) = self.last.get()
             && std::ptr::eq(last, name)

@@ -29,7 +29,7 @@ pub(super) struct HouseNumbers {
     addresses: FxHashMap<i64, NodeAddress>,
 }
 
-/// The keys of the tags that all houses along an interpolation way share.
+/// Returns the keys of the tags that all houses along an interpolation way share.
 fn shared_keys() -> impl Iterator<Item = &'static str> {
     ["addr:street", "addr:place"].into_iter().chain(SHARED)
 }

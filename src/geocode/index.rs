@@ -130,12 +130,12 @@ pub(crate) struct Hit<'c> {
 }
 
 impl Hit<'_> {
-    /// The sort key, which orders by distance, then by kind and id.
+    /// Returns the sort key, which orders by distance, then by kind and id.
     pub(super) fn key(&self) -> (f64, ObjectKind, i64) {
         (self.squared, self.item.kind, self.item.id)
     }
 
-    /// The distance in metres.
+    /// Returns the distance in metres.
     pub(crate) fn distance_m(&self) -> f64 {
         self.squared.sqrt()
     }
@@ -175,7 +175,7 @@ impl GeocodeIndex {
         })
     }
 
-    /// The manifest of the index.
+    /// Returns the manifest of the index.
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest
     }

@@ -305,8 +305,7 @@ mod tests {
             ("25", "25c", "alphabetic", "25 25a 25b 25c"),
             ("25 A", "25 C", "alphabetic", "25 A 25 B 25 C"),
             ("94-01", "94-07", "odd", "94-01 94-03 94-05 94-07"),
-            // A number that is padded with zeros is not the end of a range, and neither is a number that is below its
-            // prefix.
+            // A number is not the end of a range if it is padded with zeros, or if it is below its prefix.
             ("94-098", "94-102", "2", "94-098 94-100 94-102"),
             ("4-08", "4-12", "even", "4-08 4-10 4-12"),
             ("94-11", "94-21", "5", "94-11 94-16 94-21"),

@@ -91,8 +91,8 @@ pub(crate) const LABEL: &str = "@label";
 pub(crate) const CENTRE: &str = "@admin_centre";
 
 /// The synthetic key under which a boundary stores the value of the tag `place` of the city or town within it that has
-/// the same name (`namesakes`). The value "city;8;9" means that the tag is `place=city`, and that boundaries of the
-/// levels 8 and 9 with other names also contain the node of the city.
+/// the name of the boundary (see the module `namesakes`). The value "city;8;9" means that the tag is `place=city`, and
+/// that boundaries of the levels 8 and 9 with other names also contain the node of the city.
 pub(crate) const NAMESAKE: &str = "@namesake";
 
 /// The synthetic key under which an area stores its size in square metres.
@@ -210,7 +210,7 @@ impl IndexedItem<'_> {
         put_texts(out, self.tags);
     }
 
-    /// The bounding box; `None` if there are no points.
+    /// Returns the bounding box; `None` if there are no points.
     pub(crate) fn extent(&self) -> Option<Extent> {
         Extent::of(self.lines.iter().flatten())
     }

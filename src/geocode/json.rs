@@ -156,7 +156,7 @@ fn object(out: &mut Vec<u8>, put: impl FnOnce(&mut JsonMembers<'_>)) {
     out.push(b'}');
 }
 
-/// Writes the members of a JSON object.
+/// A writer of the members of a JSON object.
 struct JsonMembers<'o> {
     out: &'o mut Vec<u8>,
     is_first: bool,

@@ -76,7 +76,7 @@ fn chinese_script(tag: &str) -> Option<&'static str> {
     }
 }
 
-/// The languages of a query, at a place.
+/// The languages that a query wants, and the languages of the place.
 #[derive(Debug)]
 pub(super) struct Languages {
     /// The wanted languages, the best first. For each of them, the tags under which its names may be stored.
@@ -108,13 +108,13 @@ impl Languages {
         self.wanted.is_empty()
     }
 
-    /// Returns the name of an object in the best language that it has, or its tag `name`.
+    /// Returns the name of an object in the best language in which it has a name, or its tag `name`.
     pub(super) fn name<'i>(&self, tags: &[(&'i str, &'i str)]) -> Option<&'i str> {
         self.name_in_language(tags).or_else(|| tag(tags, "name"))
     }
 
-    /// Returns the name of an object in the best language that it has; `None` if it has no name that is known to be in
-    /// any of the languages.
+    /// Returns the name of an object in the best language in which it has a name. Returns `None` if no name is known to
+    /// be in a wanted language.
     pub(super) fn name_in_language<'i>(&self, tags: &[(&'i str, &'i str)]) -> Option<&'i str> {
         let named = |language: &str| {
             let name = tags.iter().find(|(key, _)| {
@@ -126,14 +126,14 @@ impl Languages {
         self.best_name(|| tag(tags, "name"), named)
     }
 
-    /// Returns the name of an area in the best language that it has, or its tag `name`.
+    /// Returns the name of an area in the best language in which it has a name, or its tag `name`.
     pub(super) fn area_name<'i>(&self, area: &Area<'i>) -> Option<&'i str> {
         let name = self.area_name_in_language(area);
         name.or_else(|| area.tag(KeyNumber::NAME))
     }
 
-    /// Returns the name of an area in the best language that it has; `None` if it has no name that is known to be in
-    /// any of the languages.
+    /// Returns the name of an area in the best language in which it has a name. Returns `None` if no name is known to
+    /// be in a wanted language.
     pub(super) fn area_name_in_language<'i>(&self, area: &Area<'i>) -> Option<&'i str> {
         self.best_name(
             || area.tag(KeyNumber::NAME),
@@ -155,7 +155,7 @@ impl Languages {
 
     /// Whether `own`, the value of an object's tag `name`, is in the language of `order`. This requires that the
     /// language is one of the languages of the place. In addition, the object must have a name in each other language
-    /// of the place, and `own` must not contain this name.
+    /// of the place, and `own` must not contain any of these names.
     fn is_in_language<'i>(
         &self,
         order: &[String],

@@ -83,8 +83,8 @@ pub(crate) fn key_of(layer: Layer, extent: &Extent) -> u64 {
 /// 360 degrees in units of 1e-7 degree.
 const CIRCLE_E7: i64 = 3_600_000_000;
 
-/// If a line crosses the antimeridian, returns a copy of it that is shifted by 360 degrees to the other side. Otherwise
-/// returns `None`.
+/// Returns a copy of a line that crosses the antimeridian, shifted by 360 degrees to the other side. Returns `None` for
+/// other lines.
 pub(crate) fn shifted_to_other_side(line: &[Point]) -> Option<Vec<Point>> {
     let lons = || line.iter().map(|point| i64::from(point.lon_e7));
     let turn = match (lons().min()?, lons().max()?) {

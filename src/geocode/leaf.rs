@@ -59,7 +59,7 @@ impl OffsetTable<'_> {
     }
 }
 
-/// The grid to which the boxes of a leaf are quantized. A unit is 2 to the power of `shift` times 1e-7 degree.
+/// The grid to which the boxes of a leaf are quantized. A unit is 2^`shift` times 1e-7 degree.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Units {
     pub base: Point,
@@ -270,7 +270,8 @@ impl<'c> LeafItem<'c> {
         })
     }
 
-    /// Returns the squared distance, in square metres, to `place`, which is the query point. It is 0 inside an area.
+    /// Returns the squared distance, in square metres, to `place`, which is the query point. It is 0 if the item is an
+    /// area that contains `place`.
     #[inline]
     pub(super) fn squared_distance(
         &self,

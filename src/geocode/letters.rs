@@ -87,7 +87,7 @@ const fn is_silent(char: char) -> bool {
     matches!(
         char,
         '\'' | '’' | '‘' | '`' | '´' | 'ʼ'
-            // Marks of Latin, Greek and Cyrillic letters, and vowels of Arabic, which may be left out.
+            // Marks of Latin, Greek and Cyrillic letters, and Arabic vowel signs, which spellings may omit.
             | '\u{300}'..='\u{36f}'
             | '\u{64b}'..='\u{65f}'
             | '\u{640}'

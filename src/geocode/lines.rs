@@ -30,7 +30,8 @@ pub(super) fn put_lines(out: &mut Vec<u8>, lines: Lines<'_>) {
     }
 }
 
-/// Returns the differences in latitude and longitude between two points; `None` if one does not fit in two bytes.
+/// Returns the differences in latitude and longitude between two points; `None` if a difference does not fit in two
+/// bytes.
 fn step((from, to): (&Point, &Point)) -> Option<[i16; 2]> {
     let difference = |from: i32, to: i32| i16::try_from(i64::from(to) - i64::from(from)).ok();
     let lat = difference(from.lat_e7, to.lat_e7)?;

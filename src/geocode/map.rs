@@ -1,4 +1,4 @@
-//! Lines for a map: the streets, roads and boundaries of an index in a box.
+//! Lines for a map: the streets, roads and boundaries of an index that lie in a box.
 
 use super::area::Areas;
 use super::index::GeocodeIndex;
@@ -67,7 +67,7 @@ pub enum MapPiece<'p> {
 pub struct MapWalk {
     extent: Extent,
     budget: usize,
-    /// The current layer, as an index of [`MapLayer::ALL`].
+    /// The current layer, as an index into [`MapLayer::ALL`].
     layer: usize,
     /// For each layer, a number `n`. The walk visits every `n`-th leaf that meets the box.
     steps: [u64; 3],

@@ -10,7 +10,7 @@ const RADIAN_E7: f64 = 1e7 * 180.0 / std::f64::consts::PI;
 type Middle = (Point, u32);
 
 /// Divides objects with the given bounding boxes into groups of up to [`LEAF_ITEMS`] neighbours. Returns the numbers of
-/// the objects in each group. Neighbouring groups follow each other.
+/// the objects in each group. Consecutive groups are neighbours.
 ///
 /// The objects come from a range of the Hilbert curve. They are halved recursively across the longer side of their
 /// bounding box (top-down packing). If groups were runs of 16 objects along the curve, a search would visit twice as

@@ -34,7 +34,7 @@ const END_LEN: usize = 4;
 /// The size in bytes of an edge of a box.
 const EDGE_LEN: usize = 4;
 
-/// Writes a tree: each leaf when it is added, and the nodes at the end.
+/// A builder of a tree. It writes each leaf when the leaf is added, and the nodes at the end.
 #[derive(Default)]
 pub(crate) struct PackedRTreeBuilder {
     ends: Vec<u64>,
@@ -425,8 +425,8 @@ impl PackedRTree {
         self.nth_meeting_below(container, extent, None, from, &mut skipped)
     }
 
-    /// Does the same as [`nth_meeting`](Self::nth_meeting) for the leaves below `node`. Subtracts the skipped leaves
-    /// from `skipped`.
+    /// Does the same as [`nth_meeting`](Self::nth_meeting) for the leaves below `node`. Decreases `skipped` by the
+    /// number of leaves that it skips.
     fn nth_meeting_below(
         &self,
         container: &Container,

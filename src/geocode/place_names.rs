@@ -1,7 +1,8 @@
 //! Comparing the names of cities and boundaries.
 //!
-//! An object can have several names: the value of `name`, names in languages, and alternative names. One name may have
-//! several spellings: "Biel/Bienne" and "Bruxelles - Brussel" are two spellings each, and `alt_name` may be a list.
+//! An object can have several names: the value of `name`, names in particular languages, and alternative names. One
+//! name may have several spellings: "Biel/Bienne" and "Bruxelles - Brussel" are two spellings each, and `alt_name` may
+//! be a list.
 
 use super::folding::fold_name;
 use crate::osm::is_language;
@@ -92,7 +93,7 @@ impl PlaceNames {
         Self::of(names_in(tags))
     }
 
-    /// Whether a name, or a part of it, is a spelling of one of these names.
+    /// Whether a name, or a part of it, is a spelling of one of the place's names.
     pub(super) fn has(&self, name: &str) -> bool {
         name_and_parts(name).any(|spelling| {
             let initial = Initial::of(spelling);
@@ -109,7 +110,7 @@ impl PlaceNames {
         })
     }
 
-    /// Whether any of `names` is a spelling of one of these names.
+    /// Whether any of `names`, or a part of one of them, is a spelling of one of the place's names.
     pub(super) fn has_any<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> bool {
         names.into_iter().any(|name| self.has(name))
     }

@@ -68,8 +68,8 @@ impl<'i> Near<'i> {
         text_tag(&self.tags, "addr:street")
     }
 
-    /// Returns the object as the one that has the address of the answer. Its class is the first tag of the object that
-    /// is neither a name nor part of an address.
+    /// Returns the object as the [`AnsweringObject`] of the answer. Its class is the first tag of the object that is
+    /// neither a name nor part of an address.
     fn answering_object(&self) -> AnsweringObject<'i> {
         let is_class = |key: &str| key != "name" && !key.contains([':', '@', '#']);
         let class = self.tags.iter().find(|(key, _)| is_class(key));
@@ -267,8 +267,8 @@ impl<'i> Query<'i, '_> {
     ) -> Result<AddressParts<'i>> {
         let manifest = self.index.manifest();
         let mut parts = AddressParts::default();
-        // A chosen address without a street gets the nearest street only within `search_radius`, the smaller one of the
-        // two radii.
+        // A chosen address without a street gets the nearest street only within `search_radius`, the smaller of the two
+        // radii.
         let radius = match chosen {
             Some(_) => manifest.search_radius,
             None => manifest.coarse_search_radius,

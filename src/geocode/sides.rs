@@ -6,7 +6,7 @@ use super::item::{ItemShape, text_tag};
 use super::local_projection::{LocalProjection, squared_segment_distance};
 use crate::error::FormatResult;
 
-/// The distance in metres within which a query point is on a street, and on neither side of it.
+/// The maximum distance in metres at which a query point counts as on a street, and thus on neither side of it.
 const ON_STREET: f64 = 0.01;
 /// The maximum difference, in square metres, between the squared distances of two segments that count as equally near.
 const EQUALLY_NEAR: f64 = 1e-6;
@@ -27,11 +27,11 @@ fn is_of_sides(name: &str, [left, right]: [&str; 2]) -> bool {
             .any(|both| fold_name(&both.join(" ")) == fold_name(name))
 }
 
-/// Returns the side of a line on which the origin is; `None` if the origin is on the line.
+/// Returns the side of the nearest line on which the origin lies; `None` if the origin is on that line.
 fn side_of(lines: &[Vec<[f64; 2]>]) -> Option<StreetSide> {
     // `nearest` is the squared distance of the nearest segment. `across` is the distance of the origin from the
-    // straight line through this segment, positive on the left. At a corner, two segments are equally near, and the
-    // side is that of the segment whose straight line is farther.
+    // straight line through this segment, and is positive on the left. At a corner, two segments are equally near. The
+    // side is then that of the segment whose straight line is farther away.
     let (mut nearest, mut across) = (f64::INFINITY, 0.0_f64);
     for pair in lines.iter().flat_map(|line| line.windows(2)) {
         let [from, to] = pair else { continue };

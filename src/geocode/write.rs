@@ -77,7 +77,7 @@ pub(crate) fn write_index(
         for_each_part(name, sorted, ranges, encode, write, ctx)?;
         numbers.add(found);
     }
-    // A way across the antimeridian has two rows.
+    // A way across the antimeridian has two rows, so its id can occur twice.
     not_interpolated.sort_unstable();
     not_interpolated.dedup();
     Ok(WrittenIndex {
@@ -136,7 +136,8 @@ impl Encoded {
     }
 }
 
-/// Encodes an area with its size and, if it has the name of a city within it, with the value of [`NAMESAKE`].
+/// Encodes an area with its size as a tag. An area that has the name of a city within it also gets the tag
+/// [`NAMESAKE`].
 fn encode_area_row(row: &RowItem<'_>, namesakes: &Namesakes) -> EncodedArea {
     let size = size_m2(row.lines.as_slice()).to_string();
     let mut tags: Vec<(&str, &str)> = row.tags.clone();

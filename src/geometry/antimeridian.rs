@@ -1,4 +1,4 @@
-//! Geometries as they are on a map whose edges are the antimeridian: cut at 180 degrees.
+//! Cuts geometries at the antimeridian, for maps whose edges are at 180 degrees of longitude.
 //!
 //! Between two points, a line or an outline goes the shorter way around the earth. It crosses the antimeridian if the
 //! longitudes of the points are more than 180 degrees apart. 180 degrees east and 180 degrees west are the same
@@ -19,7 +19,7 @@ pub enum Antimeridian {
     /// Lines and areas are cut at 180 degrees, as in RFC 7946. Areas around a pole are not cut.
     #[default]
     Cut,
-    /// Lines and areas are not cut. On a map, they seem to reach across its whole width.
+    /// Lines and areas are not cut. On a map, they appear to span the whole width.
     Keep,
 }
 
@@ -28,8 +28,8 @@ pub(crate) const fn is_on_antimeridian(point: Point) -> bool {
     point.lon_e7.unsigned_abs() == HALF_TURN as u32
 }
 
-/// Returns a point on the antimeridian with the sign of its longitude reversed. This is the same place on the earth, at
-/// the opposite edge of the map.
+/// Returns the point with the sign of its longitude reversed. For a point on the antimeridian, this is the same place
+/// on the earth, at the opposite edge of the map.
 pub(crate) const fn at_other_edge(point: Point) -> Point {
     Point::new(point.lat_e7, point.lon_e7.wrapping_neg())
 }
@@ -118,8 +118,8 @@ fn crosses_antimeridian(points: impl Iterator<Item = Point> + Clone) -> bool {
     i64::from(high) - i64::from(low) > HALF_TURN && has_edge_across(points)
 }
 
-/// Whether the outlines of an area go around a pole, so that they are not cut: they cross the antimeridian, and have a
-/// point at every longitude. An edge along the antimeridian does not cross it.
+/// Whether the outlines of an area go around a pole, which means that they cross the antimeridian and have points at
+/// all longitudes. Such outlines are not cut. An edge along the antimeridian does not cross it.
 pub(crate) fn goes_around_pole<L>(paths: impl Iterator<Item = L> + Clone) -> bool
 where
     L: Iterator<Item = Point> + Clone,
@@ -147,9 +147,8 @@ impl MapTurn {
     /// The turn after which the prime meridian is at the edges of the map.
     const HALF: Self = Self { edge_e7: 0 };
 
-    /// Returns a turn for the outlines of an area that cross the antimeridian. No outline crosses the edges of the
-    /// turned map. Returns `None` if no outline crosses the antimeridian, or if the outlines have points at all
-    /// longitudes, as around a pole.
+    /// Returns a turn after which no outline of an area crosses the edges of the map. Returns `None` if no outline
+    /// crosses the antimeridian, or if the outlines have points at all longitudes, as around a pole.
     pub(crate) fn of<L>(paths: impl Iterator<Item = L> + Clone) -> Option<Self>
     where
         L: Iterator<Item = Point> + Clone,
@@ -175,9 +174,9 @@ impl MapTurn {
         Self::of_widest_gap(spans)
     }
 
-    /// Returns a turn for a geometry that was cut at the antimeridian. The turn puts the parts of the geometry side by
-    /// side. `parts` are the boxes around the parts. Returns `None` if no parts meet at the antimeridian, or if the
-    /// parts have points at all longitudes.
+    /// Returns a turn that puts the parts of a geometry side by side. `parts` are the bounding boxes of the parts into
+    /// which the geometry was cut at the antimeridian. Returns `None` if no part reaches 180 degrees west, if no part
+    /// reaches 180 degrees east, or if the parts have points at all longitudes.
     pub(crate) fn joining(parts: impl Iterator<Item = Extent>) -> Option<Self> {
         let edges = parts.map(|part| part.edges().map(i64::from));
         let spans: Vec<_> = edges.map(|edges| (edges.west, edges.east)).collect();
@@ -197,14 +196,14 @@ impl MapTurn {
             reached = reached.max(east);
         }
         let (width, middle) = widest;
-        // In a gap of this width, the even longitude beside the middle is not at an end of the gap.
+        // In a gap of this width, the middle stays inside of the gap when it is rounded to an even longitude.
         (width > 4).then_some(Self {
             edge_e7: middle / 2 * 2,
         })
     }
 
-    /// Whether the turned map tears an edge of a path. This is so if the edge crosses the edges of the turned map, or
-    /// if it spans exactly 180 degrees and goes around the other side of the earth on the turned map.
+    /// Whether an edge of a path is torn on the turned map. An edge is torn if it crosses the edges of the turned map,
+    /// or if it spans exactly 180 degrees and goes around the other side of the earth on the turned map.
     fn tears(self, path: impl Iterator<Item = Point> + Clone) -> bool {
         let mut pairs = path.clone().zip(path.skip(1));
         pairs.any(|(from, to)| {
@@ -298,7 +297,7 @@ mod tests {
                 vec![(-180.0, 5.0), (-170.0, 10.0), (-160.0, 10.0)]
             ]
         );
-        // Points on the antimeridian, on either side, and along it.
+        // A line that reaches the antimeridian from the west, runs along it, and leaves it to the east.
         let line = points(&[(179.0, 0.0), (180.0, 1.0), (-180.0, 2.0), (-179.0, 3.0)]);
         assert_eq!(
             places_of_lines(cut_line_at_antimeridian(&line)),
@@ -358,7 +357,7 @@ mod tests {
 
     #[test]
     fn a_map_is_turned_so_that_no_outline_crosses_its_edges() {
-        // One part crosses the antimeridian, and another the prime meridian.
+        // One outline crosses the antimeridian, and the other crosses the prime meridian.
         let fiji = points(&[(179.0, 0.0), (-179.0, 0.0), (-179.0, 1.0), (179.0, 0.0)]);
         let greenwich = points(&[(-1.0, 50.0), (3.0, 50.0), (0.0, 51.0), (-1.0, 50.0)]);
         let turn = turn_of(&[greenwich.clone(), fiji.clone()]).unwrap();

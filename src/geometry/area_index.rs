@@ -48,7 +48,7 @@ impl AreaIndex {
     }
 
     /// Builds the index as [`new`](Self::new) does, for a map whose edges are the antimeridian. A region that has a
-    /// point at 180 degrees east also has the one at 180 degrees west, and the other way round.
+    /// point at 180 degrees east also has the point of the same latitude at 180 degrees west, and vice versa.
     pub fn on_map(shapes: &[Shape]) -> Self {
         Self::build(shapes, at_other_edges)
     }
@@ -72,8 +72,8 @@ impl AreaIndex {
         }
     }
 
-    /// Returns a locator, which finds the regions of points. Each thread needs its own. A locator
-    /// remembers the leaf of its last point, so points near the last one are found faster.
+    /// Returns a locator, which finds the regions of points. Each thread needs its own. A locator remembers the leaf of
+    /// the previous point, so points near the previous point are found faster.
     pub fn locator(&self) -> Locator<'_> {
         Locator {
             tree: &self.tree,
@@ -232,8 +232,9 @@ impl AreaIndex {
     }
 }
 
-/// Returns copies, at the other edge of the map, of the points that the edges of a region have on the antimeridian. The
-/// copies are edges without a length, or pairs of an edge and its reverse, which do not change winding numbers.
+/// Returns copies of the points that a region's edges have on the antimeridian, moved to the opposite edge of the map.
+/// Each copy is an edge without a length, or a pair of an edge and its reverse, so the copies do not change winding
+/// numbers.
 fn at_other_edges(edges: &[Edge]) -> Vec<Edge> {
     let mut others = Vec::new();
     for edge in edges.iter().filter(|edge| is_on_antimeridian(edge.from)) {
@@ -277,11 +278,11 @@ const EMPTY_CELL: Cell = Cell {
     level: 0,
 };
 
-/// Finds the regions of points. [`AreaIndex::locator`] makes one.
+/// Finds the regions that contain points. Created by [`AreaIndex::locator`].
 #[derive(Debug, Clone)]
 pub struct Locator<'a> {
     tree: &'a Quadtree,
-    /// The leaf of the last point.
+    /// The leaf of the previous point.
     cell: Cell,
     set: u32,
     parts: &'a [GroupEdges],

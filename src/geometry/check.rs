@@ -1,5 +1,5 @@
-//! Checks the validity of shapes: finds rings that have no area, that cross themselves or each
-//! other, and holes outside of their outer ring.
+//! Checks the validity of shapes: finds rings that have no area or that cross themselves or each other, and holes
+//! outside of their outer ring.
 //!
 //! Rings may touch, in points and along edges, and may have spikes, which run back on themselves. The check has two
 //! steps:
@@ -88,8 +88,8 @@ fn check_points(ring: &Ring) -> Result<(), ShapeError> {
     Ok(())
 }
 
-/// The polygons of a shape, each of which is a group of the tree. Edges are numbered over all rings, and within a ring
-/// in the order of its points. The first edge of a ring joins vertices 1 and 2.
+/// The polygons of a shape. In the tree, each polygon is a group of edges. Edges are numbered over all rings, and
+/// within a ring in the order of its points. The first edge of a ring joins vertices 1 and 2.
 struct Polygons<'a> {
     tree: Quadtree,
     /// Each ring with the number of its first edge and whether it is a hole.
@@ -178,7 +178,7 @@ impl<'a> Polygons<'a> {
             spans.clear();
             return;
         };
-        // Each edge is at most 2^32 wide and high, so after the shift both are at most 2^30. Coordinates are at most
+        // Each edge is at most 2^32 wide and high, so `width` and `height` are at most 2^30. Coordinates are at most
         // 2^31, so each product is at most 2^61, and the difference of two products fits into 64 bits.
         let (width, height) = (longest.width() >> 2, longest.height() >> 2);
         let across =
@@ -242,8 +242,9 @@ impl<'a> Polygons<'a> {
         }
     }
 
-    /// Returns the first edge of a hole that lies outside of the outer ring. If there is none, returns the first edge
-    /// with a winding number other than 0 and 1 on one of its sides. The second value is that winding number.
+    /// Returns the first edge that belongs to a hole and lies outside of the outer ring. If there is no such edge,
+    /// returns the first edge with a winding number other than 0 and 1 on one of its sides. The second value is the
+    /// wrong winding number.
     fn first_wrong_winding(&self, touched: &[bool]) -> Option<(usize, i32)> {
         let mut found = None;
         let mut last = None;

@@ -30,7 +30,7 @@ pub(crate) fn point_of_degrees(lon: f64, lat: f64) -> Result<Point, String> {
     point_of_text(&lon.to_string(), &lat.to_string())
 }
 
-/// Makes a point of a longitude and a latitude in 1e-7 degree. Fails if one is out of range.
+/// Returns the point with a longitude and a latitude in 1e-7 degree. Fails if one of them is out of range.
 pub(crate) fn point_of_e7(lon_e7: i32, lat_e7: i32) -> Result<Point, String> {
     for (what, value, limit) in [("longitude", lon_e7, 180), ("latitude", lat_e7, 90)] {
         if i64::from(value).abs() > limit * DECIMICRO_PER_DEGREE {
@@ -95,8 +95,8 @@ pub enum CornerOrder {
 }
 
 impl CornerOrder {
-    /// Returns how areas of OSM data that cross the antimeridian are treated if boxes with this order select them. The
-    /// areas are cut only if boxes can cross the antimeridian.
+    /// Returns how to treat areas of OSM data that cross the antimeridian, if boxes with this order of corners select
+    /// them. The areas are cut only if such boxes can cross the antimeridian, too.
     pub(crate) const fn antimeridian(self) -> Antimeridian {
         match self {
             Self::Southwest => Antimeridian::Cut,

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use crate::for_tests::random::Random;
 
-    /// Returns points that are spread over a square of the given width, and two at opposite corners of the world.
+    /// Returns `count` random points in a square of the given width, and two points at opposite corners of the world.
     fn points(count: u64, width: u64) -> Vec<(i64, i64)> {
         let mut random = Random(1);
         let spread = (0..count).map(|_| (random.below(width) as i64, random.below(width) as i64));

@@ -156,8 +156,8 @@ impl Edge {
         (HalfUnitPoint::of(self.from).y <= y) != (HalfUnitPoint::of(self.to).y <= y)
     }
 
-    /// Whether a ray from a point to the east crosses the edge. If the ray runs through a corner of a ring at which the
-    /// ring passes from one side of the ray to the other, the ray crosses exactly one of the two edges at that corner.
+    /// Whether a ray from a point to the east crosses the edge. If a ring passes from one side of the ray to the other
+    /// at a corner on the ray, the ray crosses exactly one of the two edges that meet at this corner.
     #[inline]
     pub fn crosses_ray_east_of(&self, point: Point) -> bool {
         let point = HalfUnitPoint::of(point);

@@ -135,7 +135,7 @@ impl Extent {
         fast_hilbert::xy2h(lon, lat, (bits / 2) as u8)
     }
 
-    /// Returns the bounding box of two boxes.
+    /// Returns the smallest box that contains both boxes.
     pub fn and(&self, other: &Self) -> Self {
         Self {
             low: Point::new(

@@ -101,8 +101,8 @@ impl RadianEdge {
         let (sin, cos) = reference.sin_cos(middle);
         let shrink = 1.0 - E2 * sin * sin;
         let squares = RADIUS * RADIUS * (1.0 - E2) / (shrink * shrink);
-        // The area below the middle parallel differs from the mean area below the parallels of all points of the edge.
-        // The difference comes from the second derivative.
+        // `curved` is the mean area below the parallels of all points of the edge, minus the area below the middle
+        // parallel. It comes from the second derivative of the area with respect to the latitude.
         let curved =
             -squares * sin * (1.0 - 4.0 * E2 * cos * cos / shrink) * height * height / 24.0;
         // Corrects for the geodesic, which is bent away from the equator in the plane of longitude and latitude.
@@ -219,8 +219,8 @@ impl Small {
         let (sin, cos, shrink) = self.middle_terms();
         let square = RADIUS * RADIUS;
         // `east` and `north` are the squares of the lengths of one radian of longitude and of latitude. `east_1`,
-        // `east_2` and `north_1` are the further coefficients of `east` and `north` as series in the difference of
-        // latitude.
+        // `east_2` and `north_1` are the further coefficients of `east` and `north` as series in the difference from
+        // the middle latitude.
         let east = square * cos * cos / shrink;
         let bend = -2.0 * square * (1.0 - E2) / (shrink * shrink);
         let (east_1, east_2) = (bend * sin * cos, bend * (cos * cos - sin * sin) / 2.0);

@@ -36,8 +36,8 @@ pub(crate) fn region_of_winding<'r>(
     overlay(rings, &[], OverlayRule::Subject, fill)
 }
 
-/// Returns the polygons of the part of one area that is outside of the other. The rings of both areas must be directed
-/// as in [`Rings`].
+/// Returns the polygons of the part of `one` that lies outside of `other`. The rings of both areas must be directed as
+/// in [`Rings`].
 pub(crate) fn difference<'r>(
     one: impl Iterator<Item = &'r Vec<Point>> + Clone,
     other: &[Vec<Point>],

@@ -23,7 +23,7 @@ impl<'r> LocationTest<'r> {
     /// Whether any region contains the location.
     pub(crate) fn has(&mut self, location: Location) -> bool {
         let (lat_e7, lon_e7) = (location.lat_e7(), location.lon_e7());
-        // Number 0 is the empty set of regions.
+        // The set with index 0 is empty. Any other index means that a region covers the whole cell.
         let covering = self.locator.at(lat_e7, lon_e7, &mut self.partial);
         covering != 0 || !self.partial.is_empty()
     }

@@ -115,8 +115,8 @@ fn smallest_container(outers: &[Measured<'_>], inner: &Measured<'_>) -> Option<u
     smallest.map(|(index, _)| index)
 }
 
-/// Makes polygons of outer rings and holes. Each hole belongs to the smallest outer ring that
-/// contains it. Fails with the first hole that no outer ring contains.
+/// Creates polygons from outer rings and holes. Each hole belongs to the smallest outer ring that contains it. Fails
+/// with the first hole that no outer ring contains.
 pub(crate) fn nest_holes(outers: Vec<Ring>, holes: Vec<Ring>) -> Result<Shape, Ring> {
     let measured: Vec<_> = outers.iter().map(Measured::new).collect();
     let mut placed = Vec::with_capacity(holes.len());
@@ -129,7 +129,7 @@ pub(crate) fn nest_holes(outers: Vec<Ring>, holes: Vec<Ring>) -> Result<Shape, R
     Ok(polygons(outers, placed))
 }
 
-/// Makes polygons of outer rings and of holes. Each hole is given with the index of its outer ring.
+/// Creates polygons from outer rings and holes. Each hole comes with the index of its outer ring.
 fn polygons(outers: Vec<Ring>, holes: Vec<(usize, Ring)>) -> Shape {
     let outers = outers.into_iter().map(|outer| Polygon {
         outer,

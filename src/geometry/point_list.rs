@@ -23,7 +23,7 @@ pub(crate) fn put_points(out: &mut Vec<u8>, points: &[Point]) {
 pub(crate) fn read_points(values: &mut Varints<'_>, points: &mut Vec<Point>) -> FormatResult<()> {
     let (count, mut last) = (values.read()?, ORIGIN);
     points.clear();
-    // A point has at least two bytes, so the rest of the bytes limits the memory that a wrong count can reserve.
+    // A point has at least two bytes, so the remaining bytes limit the memory that a wrong count can reserve.
     points.reserve((values.rest().len() / 2).min(count as usize));
     for _ in 0..count {
         last = next_point(values, last)?;

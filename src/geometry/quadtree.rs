@@ -1,4 +1,4 @@
-//! A quadtree over the edges of many groups that finds which groups contain a point.
+//! A quadtree over the edges of many groups, which finds the groups that contain a point.
 //!
 //! A group is a set of edges that has its own winding numbers: the edges of a region, or of one polygon of a region.
 //! The borders of cells run between integer coordinates, so each point lies in exactly one leaf. A leaf stores the

@@ -278,7 +278,7 @@ impl QuadtreeBuilder {
         (first, to_u32(self.tree.crossing.len()))
     }
 
-    /// Adds the node of a quarter. It is a leaf if it has no edges, and otherwise pending in the level below.
+    /// Adds the node of a quarter. A node without edges is a leaf. Any other node becomes pending in the level below.
     fn add_quarter(
         &mut self,
         quarter: usize,

@@ -1,13 +1,14 @@
-//! A region, and whether points, lines and polygons share a point with it.
+//! A region, with tests whether points, lines and polygons share a point with it.
 
 use super::antimeridian::{at_other_edge, is_on_antimeridian};
 use super::edge::{Edge, EdgeRelation, add_ring};
 use super::{AreaIndex, Extent, Point, Shape};
 
-/// A region, prepared for exact tests. Points on an edge belong to it.
+/// A region, prepared for exact tests. Points on an edge of the region belong to it.
 ///
-/// Geometries are judged as they are on the map, so they must have been cut at the antimeridian. A point at 180 degrees
-/// east is the same place as the point at 180 degrees west. A region that has one of them contains both.
+/// The tests take geometries as they are on the map, so geometries must have been cut at the antimeridian. A point at
+/// 180 degrees east and the point of the same latitude at 180 degrees west are the same place. A region that has one of
+/// these two points contains both.
 #[derive(Debug)]
 pub(crate) struct Region {
     index: AreaIndex,
@@ -41,7 +42,7 @@ impl Region {
         self.contains_without_wrapping(point) || self.meets_at_other_edge(&[point], false)
     }
 
-    /// Whether the region contains a point. Ignores the same place at the other edge of the map.
+    /// Whether the region contains a point. Unlike [`contains`](Self::contains), ignores the other edge of the map.
     fn contains_without_wrapping(&self, point: Point) -> bool {
         !self.index.regions_of(point).is_empty()
     }
@@ -154,7 +155,8 @@ impl Region {
         own.any(|own| own.relation_to(edge) != EdgeRelation::Apart)
     }
 
-    /// Whether a path has a point on the antimeridian that lies in the region at the other edge of the map.
+    /// Whether the region meets the part of a path on the antimeridian, if this part is moved to the other edge of the
+    /// map.
     fn meets_at_other_edge(&self, points: &[Point], is_closed: bool) -> bool {
         if !self.is_at_antimeridian {
             return false;
@@ -234,7 +236,7 @@ mod tests {
             (&[(0, 0), (3, 3)], true),
             (&[(0, 4), (6, 4)], true),
             (&[(0, 0), (1, 6), (6, 6)], false),
-            // The box of this line meets the region.
+            // The region meets the bounding box of this line, but not the line.
             (&[(0, 3), (3, 6)], false),
         ] {
             assert_eq!(region.meets_line(&points(line)), expected, "{line:?}");

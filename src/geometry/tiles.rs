@@ -100,7 +100,7 @@ impl TileSet {
         self.add(column, row);
     }
 
-    /// Adds the tiles that a line touches, unless they are too many.
+    /// Adds the tiles that a line touches. If there are too many, adds none and counts the line as too large.
     pub(crate) fn add_line(&mut self, points: &[Point]) {
         if self.count_if_too_large(points.windows(2).map(|pair| (pair[0], pair[1]))) {
             return;
@@ -186,8 +186,8 @@ impl TileSet {
         let shift = self.shift();
         let half = (1i64 << shift) / 2;
         let y = (row << shift) + half;
-        // For each segment that crosses the line through the centres, the first column whose centre is not to the left
-        // of the crossing.
+        // For each segment that crosses the horizontal line through the centres of the row's tiles, the first column
+        // whose centre is at the crossing or to the right of it.
         let mut crossings: Vec<i64> = Vec::new();
         for (one, other) in segments {
             let (from, to) = if one[1] <= other[1] {
@@ -261,8 +261,8 @@ mod tests {
         let (mut low_open, mut high_open) = (false, false);
         low.1 = scale;
         let less = |one: (i128, i128), other: (i128, i128)| {
-            // Compares two fractions n / d with positive d. n and d fit into 64 bits, except those of the bounds 0 and
-            // 1.
+            // Compares two fractions n / d with positive d. n and d fit into 64 bits, except in the bounds 0 and 1,
+            // whose denominator is `scale`.
             let reduce = |(n, d): (i128, i128)| {
                 if d == scale {
                     (i128::from(n > 0), 1)

@@ -119,7 +119,7 @@ impl OffsetSet {
             *self = Self::of_ascending(offsets);
             return offsets.len();
         }
-        // If there are few offsets, adding them one by one is faster than merging the two lists.
+        // If there are few offsets, adding them one by one is faster than merging them with the list.
         let is_few =
             |list: &[u16]| offsets.len() * 8 < list.len() && list.last() >= offsets.first();
         if let Self::Array(list) = self
@@ -199,7 +199,8 @@ impl OffsetSet {
         }
     }
 
-    /// Returns the offsets in ascending order. `listed` is overwritten if they are in a bitmap.
+    /// Returns the offsets in ascending order. If the set is a bitmap, they are written to `listed`, which is
+    /// overwritten.
     pub(super) fn sorted_slice<'o>(&'o self, listed: &'o mut Vec<u16>) -> &'o [u16] {
         match self {
             Self::Empty => &[],
@@ -290,8 +291,8 @@ pub(super) fn window(list: &[u16], offset: u16) -> (usize, &[u16]) {
     (start, &list[start..(start + WINDOW).min(list.len())])
 }
 
-/// Does the same as [`find_listed`] for the list of the chunk `number`, but first looks near the previous look-up
-/// `last`, which is updated.
+/// Returns the same as [`find_listed`] for the list of the chunk `number`. First looks near `last`, the position that
+/// the previous look-up found, and updates `last`.
 #[inline]
 pub(super) fn find_near(
     number: u64,

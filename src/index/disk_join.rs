@@ -56,12 +56,12 @@ pub(crate) struct DiskJoin {
 struct ReadLists {
     /// All lists with a smaller index were read.
     end: usize,
-    /// The lists that were read before a list with a smaller index. Their indexes are greater than `end`.
+    /// The indexes of the lists that were read although the list with index `end` was not. All are greater than `end`.
     later: BTreeSet<usize>,
 }
 
 impl ReadLists {
-    /// Records that a list was read. Returns the index of the first list that was not read.
+    /// Records that a list was read. Returns the index of the first list that was not read yet.
     fn record_read(&mut self, list: usize) -> usize {
         self.later.insert(list);
         while self.later.remove(&self.end) {
@@ -90,7 +90,7 @@ impl Splitter {
 
 /// A list of ids that is being split by range.
 pub(crate) struct ListSplitter<'s> {
-    /// For each range, its encoded ids, and its last id.
+    /// For each range, the encoded ids, and the id that was added last.
     parts: Vec<(Vec<u8>, i64)>,
     at: RangeFinder<'s>,
 }
@@ -246,7 +246,7 @@ struct ListPart {
     position: usize,
     /// The latitude and the longitude of the last location that was read.
     last: [i64; 2],
-    /// The range of the bytes of the file that follow `bytes`.
+    /// The range in the file of the bytes of this part that were not read into `bytes` yet.
     rest: Range<u64>,
 }
 
@@ -283,8 +283,8 @@ impl ListPart {
 }
 
 impl ListReader<'_> {
-    /// Appends the locations of `ids`, the next ids of the list, to `out`; `None` for a node without a location. Fails
-    /// if the list that was pushed has no further id in the range of one of `ids`.
+    /// Appends to `out` the location of each of `ids`, which are the next ids of the list; `None` for a node without a
+    /// location. Fails if the list that was pushed has no further id in the range of one of `ids`.
     pub(crate) fn read_next(
         &mut self,
         ids: &[i64],
@@ -304,7 +304,7 @@ impl ListReader<'_> {
         Ok(())
     }
 
-    /// Ends the list. Fails if it has further ids.
+    /// Ends the reading of the list. Fails if the list has further ids.
     pub(crate) fn end(self) -> FormatResult<()> {
         let is_done = |part: &ListPart| part.position == part.bytes.len() && part.rest.is_empty();
         if !self.parts.iter().all(is_done) {
@@ -315,7 +315,7 @@ impl ListReader<'_> {
     }
 }
 
-/// The error for a list that does not match the list that was pushed.
+/// Returns the error for ids that do not match the list that was pushed.
 fn changed_error() -> FormatError {
     FormatError::new("the blob changed while the command was running")
 }
@@ -323,9 +323,9 @@ fn changed_error() -> FormatError {
 /// Finds the range of an id. Fast if neighbouring ids are in the same range.
 struct RangeFinder<'s> {
     starts: &'s [u64],
-    /// The index of the range of the last id.
+    /// The index of the range of the previous id.
     at: usize,
-    /// The ranks of the ids in the range of the last id; empty before the first id.
+    /// The ranks of the ids in the range of the previous id; empty before the first id.
     ranks: Range<u64>,
 }
 

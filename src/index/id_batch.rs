@@ -72,8 +72,8 @@ mod tests {
     #[test]
     fn a_batch_adds_the_same_ids_as_single_insertions() {
         let mut random = Random(11);
-        // The cases give lists, lists that become bitmaps, and bitmaps. The ids of each are ascending, or in any order
-        // with duplicates.
+        // The cases give chunks with lists, with lists that become bitmaps, and with bitmaps. The ids of a case are
+        // ascending, or are in any order and have duplicates.
         for (spread, count) in [(1 << 30, 400), (1 << 17, 900), (1 << 17, 20_000)] {
             for is_sorted in [true, false] {
                 let (mut single, mut together) = (IdSet::default(), IdSet::default());

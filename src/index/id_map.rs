@@ -101,7 +101,7 @@ impl IdMap {
     }
 
     /// Whether an id from `first` to `last` (inclusive, in canonical order) may have a number. The result is exact for
-    /// positive ids. If `first` is not positive, 0 and all negative ids count as in the range.
+    /// positive ids. If `first` is not positive, the range counts as if it contained 0 and all negative ids.
     pub fn may_meet(&self, first: i64, last: i64) -> bool {
         !self.is_empty() && self.chunks.may_meet(first, last)
     }
@@ -136,7 +136,7 @@ pub struct IdMapCursor<'m> {
     taken: TakenGroups,
     /// The numbers of the ids in the chunk of the last id looked up; `None` until a look-up in the chunk needs them.
     chunk: Option<&'m OffsetMap>,
-    /// The list index of the last look-up in the chunk, for [`OffsetMap::get_near`].
+    /// The index in the list of the chunk at which the last look-up ended, for [`OffsetMap::get_near`].
     at: usize,
 }
 

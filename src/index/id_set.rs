@@ -127,7 +127,7 @@ impl IdSet {
     }
 
     /// Whether an id from `first` to `last` (inclusive, in canonical order) may be in the set. The result is exact for
-    /// positive ids. If `first` is not positive, 0 and all negative ids count as in the range.
+    /// positive ids. If `first` is not positive, the range counts as if it contained 0 and all negative ids.
     pub fn may_meet(&self, first: i64, last: i64) -> bool {
         !self.is_empty() && self.chunks.may_meet(first, last)
     }

@@ -134,8 +134,8 @@ impl LocationChunk {
         (chunk, count as usize)
     }
 
-    /// Returns the index of the location of a node in `known`, if the chunk is closed and has the node. `last` is the
-    /// previous look-up.
+    /// Returns the index in `known` of the location of the node at `offset`, if the chunk is closed and has the node.
+    /// `number` is the number of the chunk, and `last` is the previous look-up.
     #[inline]
     pub(super) fn index(&self, number: u64, offset: u16, last: &mut LastFound) -> Option<usize> {
         let Self::Closed(closed) = self else {

@@ -39,8 +39,8 @@ pub struct LocationStore {
     last: Option<LastChunk>,
 }
 
-/// The chunk of a sparse store to which a sorted file adds nodes. Their locations are at the end of
-/// [`LocationStore::locations`], where they stay when the chunk is closed.
+/// The chunk of a sparse store to which nodes of a sorted file are being added. The locations of these nodes are at the
+/// end of [`LocationStore::locations`], where they stay when the chunk is closed.
 #[derive(Debug, Default)]
 struct LastChunk {
     number: u64,

@@ -6,7 +6,7 @@
 //! - [`SharedIdSet`] is a set that several threads fill.
 //! - `SortedIds` and `SparseIds` look for a few ids among the ids of many objects. `Remainders` is a small set that may
 //!   also report ids that were not added.
-//! - [`SetTable`] numbers sets of small numbers, such as the regions that keep an object.
+//! - [`SetTable`] assigns numbers to sets of small numbers, such as the regions that keep an object.
 //! - `DiskJoin` looks up the locations of more nodes than fit into memory.
 //! - `RowSorter` sorts rows of bytes by a key, in bounded memory.
 

@@ -27,8 +27,8 @@ pub struct NodeBatch {
     sorted: (usize, usize),
     /// Whether any run that is not sorted yet belongs to an earlier chunk than the previous run.
     is_unordered: bool,
-    /// The index of each location in the list of the store, or [`ABSENT`]. If these are set, `offsets` and `runs` are
-    /// empty.
+    /// The index of each location in the list of the store, or [`ABSENT`]. If the indices are set, `offsets` and `runs`
+    /// are empty.
     indices: Option<Vec<usize>>,
 }
 
@@ -53,8 +53,8 @@ impl NodeBatch {
         }
     }
 
-    /// Ends the run of `chunk` at the index `end`. If the last run is not of this chunk, begins a new run. Sorts first
-    /// if there are many runs.
+    /// Extends the last run to the index `end`. If the last run is not of `chunk` or is sorted already, begins a new
+    /// run that ends there. Sorts the nodes first if there are many runs that are not sorted.
     #[inline]
     fn end_run(&mut self, chunk: u64, end: usize) {
         if self.is_unordered && self.runs.len() >= self.sorted.1 + RUNS {

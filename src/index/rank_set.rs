@@ -16,8 +16,9 @@ use std::hint::black_box;
 #[derive(Debug, Default, Clone)]
 pub struct RankSet {
     chunks: ChunkTable<RankedChunk>,
-    /// The offsets of the ids in each chunk that has a list, in ascending order. The lists are ordered by the ranks of
-    /// their ids in one vector, so that a list needs no allocation of its own, and look-ups have few cache misses.
+    /// The lists of the chunks that have a list. Each list has the offsets of the ids of its chunk in ascending order.
+    /// The lists are in one vector, ordered by the ranks of their ids, so that a list needs no allocation of its own
+    /// and look-ups have few cache misses.
     lists: Vec<u16>,
     /// The chunks with bitmaps.
     maps: Vec<(OffsetSet, RunCounts)>,
@@ -158,7 +159,7 @@ impl RankSet {
         self.chunks.chunk(number).copied().unwrap_or_default()
     }
 
-    /// The list of a chunk, which is empty if the chunk has a bitmap.
+    /// Returns the list of a chunk; an empty list if the chunk has a bitmap.
     #[inline]
     fn list(&self, chunk: RankedChunk) -> &[u16] {
         if chunk.has_list() {
@@ -188,7 +189,8 @@ impl RankSet {
         }
     }
 
-    /// Returns the rank of an id of `chunk`. `last` is the previous look-up.
+    /// Returns the rank of an id; `None` if the set does not have it. `chunk` is the chunk of the id, and `last` is the
+    /// previous look-up.
     #[inline]
     fn rank_in(&self, chunk: RankedChunk, id: i64, last: &mut LastFound) -> Option<u64> {
         let (number, offset) = split(id);
@@ -206,7 +208,7 @@ impl RankSet {
     }
 }
 
-/// Makes a [`RankSet`] of ids that come in canonical order.
+/// A builder of a [`RankSet`], to which ids are added in canonical order.
 #[derive(Debug, Default)]
 pub struct RankSetBuilder {
     set: RankSet,

@@ -120,7 +120,7 @@ pub struct SetAlgebra<'t> {
 }
 
 impl<'t> SetAlgebra<'t> {
-    /// Creates the operations on the sets of `table`.
+    /// Creates a [`SetAlgebra`] with an empty cache for the sets of `table`.
     pub fn new(table: &'t SetTable) -> Self {
         Self {
             table,

@@ -1,4 +1,4 @@
-//! A sorted list of ids to look for among the ids of objects, which are mostly sorted, too.
+//! A sorted list of ids that are looked for among the ids of objects. The ids of objects are mostly sorted, too.
 
 /// A list of ids in ascending order. If the ids of the objects are sorted, too, the listed ids are found among them
 /// without a look-up for each object.

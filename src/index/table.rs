@@ -88,8 +88,8 @@ impl<C: Default + Offsets> ChunkTable<C> {
         }
     }
 
-    /// Returns the chunks in allocated pages whose number is at least `first`, as pairs of number and chunk. They are
-    /// in ascending order of their numbers.
+    /// Returns the chunks in allocated pages that have a number of at least `first`, as pairs of number and chunk, in
+    /// ascending order of numbers.
     fn near_from(&self, first: u64) -> impl Iterator<Item = (u64, &C)> {
         let (start, _) = page_of(first.min(NEAR_CHUNKS));
         let pages = self.near.iter().enumerate().skip(start);

@@ -48,10 +48,10 @@ pub(super) fn copy_attributes(path: &Path, file: &File) -> Option<String> {
     lost
 }
 
-/// Copies the attributes of the most restricted of the files at `paths` to `file`, which replaces all of them, as
-/// [`copy_attributes`] does. The group and other users get only the permissions that they have for each of the files.
-/// The owner gets at least the permissions `least`. Returns the warning of [`copy_attributes`]. Does nothing if none of
-/// the files exists.
+/// Copies the attributes of the most restricted of the files at `paths` to `file`, as [`copy_attributes`] does. `file`
+/// will replace all of these files. The group and other users get only the permissions that they have for each of the
+/// files. The owner gets at least the permissions `least`. Returns the warning of [`copy_attributes`]. Does nothing if
+/// none of the files exists.
 #[cfg(unix)]
 pub(super) fn pass_narrowest_access(paths: &[PathBuf], file: &File, least: u32) -> Option<String> {
     use std::fs::Permissions;
@@ -157,9 +157,9 @@ mod attributes {
         }
     }
 
-    /// Copies extended attributes and the access control list of the file at `path`. `is_group_lost` tells whether the
-    /// new file belongs to another group. Returns the bits of the mode that follow from the list, and the attributes
-    /// that were lost.
+    /// Copies the extended attributes and the access control list of the file at `path` to `file`. `is_group_lost`
+    /// tells whether `file` belongs to another group. Returns the bits of the mode that follow from the list, and the
+    /// attributes that were lost.
     pub(super) fn copy(path: &Path, file: &File, is_group_lost: bool) -> (Copied, Lost) {
         let mut lost = Lost::default();
         for name in names(path) {

@@ -109,7 +109,7 @@ pub(crate) fn gunzip<R: BufRead>(bytes: R) -> impl Read + use<R> {
     }
 }
 
-/// A reader of decompressed bytes that replaces the error messages of the libraries by those of this program.
+/// A reader of decompressed bytes that replaces the error messages of the decompression libraries with its own.
 struct Decompressing<R> {
     bytes: R,
     compression: FileCompression,

@@ -124,9 +124,9 @@ pub(super) fn remove_own(directory: &Path, is_own: IsOwn) {
     }
 }
 
-/// Removes the files that killed processes have left in a directory whose list names the file in use. A file is removed
-/// if `is_ours` accepts its name and content, no process has locked it, and the list does not name it. `listed` reads
-/// the list and returns the name, or `None` if there is no list. If `listed` fails, no file is removed.
+/// Removes the files that killed processes have left in a directory in which a list names the file in use. A file is
+/// removed if `is_ours` accepts its name and content, no process has locked it, and the list does not name it. `listed`
+/// reads the list and returns the name, or `None` if there is no list. If `listed` fails, no file is removed.
 pub(crate) fn remove_unlisted(
     directory: &Path,
     is_ours: impl Fn(&str, &File) -> bool,
@@ -139,8 +139,8 @@ pub(crate) fn remove_unlisted(
         let Some(file) = File::open(entry.path()).ok().filter(|_| is_file) else {
             continue;
         };
-        // The list is read only after the file is locked. If another process held the lock before, that process has
-        // already written its list.
+        // The list is read only after the file is locked. If another process held the lock before, it has already
+        // written the list.
         let is_left = is_ours(&name, &file)
             && file.try_lock().is_ok()
             && listed().is_ok_and(|listed| listed.as_ref() != Some(&name));

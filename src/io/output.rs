@@ -142,7 +142,7 @@ impl Output {
                 let real_path = real_path(path);
                 replaced = ReplacedFile::at(&real_path)?;
                 let (pending, file) = begin_file(path, real_path)?;
-                // The file gets the permissions of the old one before its first byte is written.
+                // The new file gets the permissions of the old one before its first byte is written.
                 warning = replaced
                     .as_ref()
                     .and_then(|old| access::copy_attributes(old.path(), &file));
@@ -372,8 +372,8 @@ fn replace(temp: NamedTempFile, path: &Path) -> io::Result<()> {
 }
 
 /// Gives an unnamed file the name `path`. Replaces an existing file atomically if `overwrite` is set and `check`
-/// succeeds. Otherwise, an existing file is an error. Together with the naming, marks the unfinished files `completed`
-/// as complete.
+/// succeeds. Otherwise, an existing file is an error. In the same step, marks the unfinished files `completed` as
+/// complete.
 fn link_or_replace(
     file: &File,
     path: &Path,

@@ -31,12 +31,12 @@ pub(crate) struct OutputDirectory {
     policy: NamingPolicy,
     /// The files of an earlier run, whose access the new files get.
     replaced: ReplacedFiles,
-    /// The warning that the new files cannot have all attributes of those that they replace.
+    /// The warning that the new files cannot have all attributes of the files that they replace.
     warning: Option<String>,
     cancellation: Cancellation,
 }
 
-/// How the files of an [`OutputDirectory`] get their names.
+/// The way in which the files of an [`OutputDirectory`] get their names.
 #[derive(Debug)]
 enum NamingPolicy {
     /// The staging directory gets the name of the directory. It replaces an existing directory in one step if the
@@ -149,8 +149,8 @@ impl OutputDirectory {
     }
 
     /// Opens a new file at `path`, which is relative to this directory. Creates the directories of the path that do not
-    /// exist yet. Before the first byte is written, the file and the new directories get the access of those that they
-    /// replace.
+    /// exist yet. Before the first byte is written, the file and the new directories get the access of the old file and
+    /// directories that they replace.
     pub(crate) fn open(&mut self, path: &Path) -> Result<OpenOutput> {
         let mut below = PathBuf::new();
         for name in path.parent().into_iter().flatten() {
@@ -231,7 +231,7 @@ impl OutputDirectory {
         if let Some(warning) = &self.warning {
             ctx.warn(warning.clone());
         }
-        // The locks keep other runs from mistaking the new files for those that a killed process left.
+        // The locks keep other runs from mistaking the new files for files that a killed process left.
         let _held: Vec<_> = files.iter().map(StreamOutput::hold_lock).collect();
         for file in files {
             file.commit()?;
@@ -244,7 +244,7 @@ impl OutputDirectory {
         output.commit_with(&self.staging.created).map(drop)
     }
 
-    /// Fails if the new files cannot replace those in the directory. Warns of files that stay in the directory.
+    /// Fails if the new files cannot replace the files in the directory. Warns of files that stay in the directory.
     fn check_replaceable(&self, is_own: IsOwn, overwrite: bool, ctx: &Context) -> Result<()> {
         let (root, real) = (&self.root, &self.real);
         let content = DirectoryContent::scan(real, Some(self.staging.path()), is_own);
@@ -348,8 +348,8 @@ fn move_files(staged: &Path, real: &Path, is_own: IsOwn) -> io::Result<()> {
     moved
 }
 
-/// Passes the access of the files in `real` on to those that will replace them, and marks the update in a staging
-/// directory as complete.
+/// Passes the access of the files in `real` on to the staged files that will replace them, and marks the update in the
+/// staging directory as complete.
 fn mark_update(staged: &Path, real: &Path) -> io::Result<()> {
     for entry in fs::read_dir(staged)? {
         let entry = entry?;

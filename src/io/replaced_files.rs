@@ -45,14 +45,14 @@ impl ReplacedFiles {
         }
     }
 
-    /// Passes the access of the old files on to a new file, which will have the path `name` within the directory.
-    /// Returns a warning if parts of the access could not be kept.
+    /// Passes the access of the old files on to a new file, which will have the path `name` within the output
+    /// directory. Returns a warning if parts of the access could not be kept.
     pub(crate) fn pass_to_file(&self, name: &Path, new: &File) -> Option<String> {
         self.pass_access(&self.files, name, new, OF_FILE)
     }
 
     /// Passes the access of the old directories on to a new directory, which will have the path `name` within the
-    /// directory. Returns a warning if parts of the access could not be kept.
+    /// output directory. Returns a warning if parts of the access could not be kept.
     pub(super) fn pass_to_directory(&self, name: &Path, new: &File) -> Option<String> {
         self.pass_access(&self.directories, name, new, OF_DIRECTORY)
     }

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// A store of byte strings, the pieces. Each piece has a number, by which it is read. Pieces do not change.
+/// A store of byte strings, which are called pieces. Each piece is read by its number. Pieces do not change.
 #[derive(Debug, Default)]
 pub(crate) struct Spool {
     limit: usize,

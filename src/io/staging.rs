@@ -37,7 +37,7 @@ pub(super) struct Staging {
 }
 
 impl Staging {
-    /// Creates the staging directory for `real`, which the user calls `root`.
+    /// Creates the staging directory for the directory `real`. `root` is its path as the user wrote it, for messages.
     pub(super) fn begin(root: &Path, real: &Path) -> Result<Self> {
         let failed = |error| Error::io(root, "cannot create the directory", error);
         if !real.is_dir() {
@@ -126,8 +126,8 @@ impl Staging {
         fs::create_dir(path)
     }
 
-    /// The temporary path to which the old directory is moved before it is replaced. It is beside the staging
-    /// directory.
+    /// Returns the temporary path to which the old directory is moved before the new one takes its place. The path is
+    /// beside the staging directory.
     pub(super) fn name_for_replaced(&self) -> PathBuf {
         let name = self.path().file_name().unwrap_or_default();
         let name = name.to_string_lossy();
@@ -211,8 +211,8 @@ pub(super) fn flush_entries(directory: &Path) -> io::Result<()> {
     Directory::containing(&directory.join("entry")).sync()
 }
 
-/// Moves the entries of a directory to another directory, one after another, except the mark. If both directories
-/// contain a subdirectory of the same name, moves the entries of that subdirectory.
+/// Moves the entries of a directory to another directory, one after another, except the entry named `mark`. If both
+/// directories contain a subdirectory of the same name, moves the entries of that subdirectory.
 pub(super) fn move_entries(from: &Path, to: &Path, mark: &str) -> io::Result<()> {
     let names: io::Result<Vec<_>> = fs::read_dir(from)?
         .map(|entry| Ok(entry?.file_name()))

@@ -230,7 +230,7 @@ mod tests {
         fetched_of(&[Some("\"1\"")], steps, limit)
     }
 
-    /// Fetches like [`fetched`], where the answers are from `versions` of the file.
+    /// Does the same as [`fetched`], but the server gives its answers from `versions` of the file.
     fn fetched_of(
         versions: &[Option<&'static str>],
         steps: Vec<Step>,

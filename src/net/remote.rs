@@ -233,7 +233,8 @@ fn check_room(len: u64) -> FetchAttempt<()> {
     }
 }
 
-/// Requests a range of a file. If `etag` is known, the server refuses the request for any other version of the file.
+/// Requests a range of a file. With a strong `etag`, the server refuses the request if it has another version of the
+/// file.
 fn request_range(
     web: &WebFiles,
     url: &Path,

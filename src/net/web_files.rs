@@ -260,7 +260,7 @@ fn now() -> i64 {
     since.map_or(0, |since| since.as_secs() as i64)
 }
 
-/// Returns whether the scheme of a URL is `https`, its host, and its path.
+/// Returns the parts of a URL: whether its scheme is `https`, its host, and its path.
 fn parts(uri: &Uri) -> (bool, &str, &str) {
     (
         uri.scheme_str() == Some("https"),
@@ -345,7 +345,7 @@ mod tests {
         ] {
             assert_eq!(to(location).unwrap_or_default(), expected, "{location}");
         }
-        // Credentials of a URL stay with its host.
+        // Credentials in a URL are sent only to the host of that URL.
         let from: Uri = "http://me:secret@osm.example/a".parse().unwrap();
         let to = |location: &str| {
             let headers = [(LOCATION, location.parse().unwrap())];

@@ -9,7 +9,7 @@ pub struct Age {
     pub timestamp: Option<i64>,
 }
 
-/// Whether an object without a version counts as newer or as older than an object with a version.
+/// The rank of an object without a version, compared with objects that have a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unversioned {
     /// The object is newer than any version.
@@ -22,7 +22,7 @@ pub enum Unversioned {
 impl Age {
     /// Whether a change with this age replaces another change of the same object, which was read earlier and has the
     /// age `before`. A higher version replaces a lower one; `unversioned` ranks missing versions. If the versions are
-    /// equal, the result is `false` only if both times are known and this time is the earlier one.
+    /// equal, the result is `false` only if both times are known and the time of `self` is the earlier one.
     pub fn supersedes(self, before: Self, unversioned: Unversioned) -> bool {
         let absent = match unversioned {
             Unversioned::Newest => i64::MAX,

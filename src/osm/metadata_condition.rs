@@ -132,7 +132,7 @@ impl MetadataCondition {
         ranks.any(|range| range.is_some_and(|(start, end)| start <= last && first <= end))
     }
 
-    /// Returns the first word of an expression that would be a condition with an `@` before it, such as `version>1`.
+    /// Returns the first word of an expression that would be a condition if it began with `@`, such as `version>1`.
     /// Only `<` and `>` count as operators, because a word with `=` may be a tag. Words after the first `=` or `~`
     /// belong to a value, and do not count.
     fn condition_lacking_at_sign(text: &str) -> Option<&str> {

@@ -26,7 +26,7 @@ pub(crate) fn truncated_e7(nano: i64) -> i32 {
     (nano / NANO_PER_DECIMICRO).clamp(i32::MIN.into(), i32::MAX.into()) as i32
 }
 
-/// Converts nanodegrees to units of 1e-7 degree, rounded to the nearest and clamped to 32 bits, for text output.
+/// Converts nanodegrees to units of 1e-7 degree, rounded to the nearest unit and clamped to 32 bits, for text output.
 pub(crate) fn nearest_e7(nano: i64) -> i32 {
     let half = NANO_PER_DECIMICRO / 2;
     let is_up = nano.rem_euclid(NANO_PER_DECIMICRO) >= half;

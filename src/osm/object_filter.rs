@@ -56,9 +56,9 @@ impl ObjectExpression {
         Self::parse_parts(text, &['=', '@'], |tag| Ok((tag, Vec::new())), parse)
     }
 
-    /// Parses an expression. The text before the first slash contains kinds, unless it contains one of `operators`.
-    /// `split` separates the remaining text into the text of the tags and the parsed conditions. `parse` then parses
-    /// the tags.
+    /// Parses an expression. The letters before the first slash are kinds of objects. If the text before the slash
+    /// contains one of `operators`, the slash belongs to a tag instead. `split` separates the remaining text into the
+    /// text of the tags and the parsed conditions on id and metadata. `parse` then parses the tags.
     fn parse_parts(
         text: &str,
         operators: &[char],
@@ -105,7 +105,8 @@ impl ObjectExpression {
         self.kinds.contains(kind) || (self.areas && kind != ObjectKind::Node)
     }
 
-    /// Whether the conditions on the id may hold for an object between two positions in canonical order.
+    /// Whether the expression may match an object from `first` to `last` in canonical order. Only kinds and ids are
+    /// considered.
     fn may_match_between(&self, first: TypeThenId, last: TypeThenId) -> bool {
         let mut kinds = ObjectKind::ALL
             .into_iter()
@@ -234,7 +235,8 @@ impl ObjectFilter {
         conditions.any(MetadataCondition::is_on_metadata)
     }
 
-    /// Whether an expression may match an object between two positions in canonical order, by kinds and ids.
+    /// Whether an expression may match an object from `first` to `last` in canonical order. Only kinds and ids are
+    /// considered.
     pub(crate) fn may_match_between(&self, first: TypeThenId, last: TypeThenId) -> bool {
         let mut expressions = self.expressions.iter();
         expressions.any(|one| one.may_match_between(first, last))

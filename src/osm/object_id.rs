@@ -49,7 +49,7 @@ impl ObjectId {
     }
 }
 
-/// Whether a text is the address of a page.
+/// Whether a text is the address of a web page.
 fn is_address(text: &str) -> bool {
     let is_host = |host: &&str| text.starts_with(*host);
     text.contains("://")
@@ -64,7 +64,8 @@ fn parts_of_address(text: &str) -> impl Iterator<Item = &str> {
     text[..end].split('/').filter(|part| !part.is_empty())
 }
 
-/// Whether the parts of a path after the id of an object name its history, or one of its versions.
+/// Whether `parts`, the parts of a path after an object's id, are empty or name the object's history or one of its
+/// versions.
 fn is_history_path(parts: &[&str]) -> bool {
     match parts {
         [] | ["history"] => true,
@@ -80,8 +81,8 @@ impl fmt::Display for ObjectId {
 }
 
 /// Parses the ids in texts that a user gives. Ids are separated by spaces, tabs, commas, semicolons, slashes, vertical
-/// bars, or the ends of texts. Each id is parsed as by [`ObjectId::parse`]. The name of a kind that stands alone, as in
-/// `way 17 18`, is the kind of the numbers after it. Numbers before it have the kind `default`.
+/// bars, or the ends of texts. [`ObjectId::parse`] parses each id. The name of a kind as a word of its own, as in `way
+/// 17 18`, sets the kind of the numbers after it. Numbers before the first name have the kind `default`.
 pub fn parse_object_ids<'t>(
     texts: impl IntoIterator<Item = &'t str>,
     default: ObjectKind,

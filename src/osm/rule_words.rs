@@ -28,7 +28,7 @@ impl<'r> RuleWords<'r> {
         self.at
     }
 
-    /// Skips whitespace. Returns the offset of the rest of the rule in bytes, and the rest.
+    /// Skips whitespace. Returns the unread text, preceded by its offset in the rule in bytes.
     pub(super) fn remaining_text(&mut self) -> (usize, &'r str) {
         let rest = self.rule.get(self.at..).unwrap_or("");
         let trimmed = rest.trim_start();
@@ -65,7 +65,7 @@ impl<'r> RuleWords<'r> {
         Ok(Some(word).filter(|word| !word.text.is_empty()))
     }
 
-    /// Returns the whole rest as one word. Fails as [`next`](Self::next) does, and if something follows the closing
+    /// Returns all unread text as one word. Fails as [`next`](Self::next) does, and also if text follows the closing
     /// quotation mark.
     pub(super) fn rest_as_word(&mut self) -> Result<RuleWord, (usize, String)> {
         let (at, rest) = self.remaining_text();

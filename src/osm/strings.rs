@@ -22,7 +22,7 @@ fn hash_of(text: &str) -> u64 {
     hasher.finish()
 }
 
-/// Returns the string with an id.
+/// Returns the string with the given id.
 fn at<'a>(text: &'a str, spans: &[(u32, u32)], id: u32) -> &'a str {
     let (start, end) = spans[id as usize];
     // If the text exceeds 4 GiB, offsets are wrong. Callers report this after all strings are added.

@@ -140,8 +140,9 @@ fn parse_parts(text: &str) -> Result<TagRule, RuleError> {
     })
 }
 
-/// Returns the expression of a rule, if it has one, and the offset of its action. The action begins the rule, or it
-/// follows the first `: ` that is before the name of an action.
+/// Returns the expression of a rule, if it has one, and the offset of its action. A rule without an expression begins
+/// with the name of an action. Otherwise, the expression ends at the first `: ` that is followed by the name of an
+/// action.
 fn split(text: &str) -> Result<(Option<&str>, usize), RuleError> {
     let begins_with_action = |at: usize| {
         let word = text[at..].split_whitespace().next();
@@ -355,7 +356,8 @@ mod tests {
         assert_eq!(set, TagAction::Set(" a=".into(), "b=c".into()));
     }
 
-    /// Fails unless the error about a rule is a line with the rule, the column and what was expected.
+    /// Asserts that parsing `rule` fails with an error of one line, which quotes the rule and names the column and what
+    /// was expected.
     fn assert_error(rule: &str, column: usize, expected: &str) {
         let error = TagRule::parse(rule).unwrap_err();
         let start = format!("'{rule}', column {column}: expected {expected}");

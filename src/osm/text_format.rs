@@ -6,7 +6,7 @@
 pub(crate) enum FileContent {
     /// Data of one moment: each object has one version, and no object is deleted.
     Data,
-    /// The versions of objects, in order, with deleted ones among them.
+    /// The versions of objects, in order, including deleted versions.
     History,
     /// Objects that are created, modified or deleted.
     Changes,
@@ -37,8 +37,8 @@ pub enum TextFormat {
 #[derive(Debug)]
 pub(crate) struct FormatFacts {
     pub format: TextFormat,
-    /// The names that users give, which are also file extensions. The first name is that of the format, and a second
-    /// one is that of its history files.
+    /// The names by which users choose the format, which are also file extensions. The first name stands for the format
+    /// itself. A second name stands for history files in the format.
     pub names: &'static [&'static str],
     /// Further names that are accepted.
     pub also: &'static [&'static str],
@@ -46,14 +46,14 @@ pub(crate) struct FormatFacts {
     pub file: &'static str,
     /// The name of the format in reports of osmium.
     pub family: &'static str,
-    /// The content that the format stands for; `None` if files of the format can have any of these contents.
+    /// The kind of content that the format is for; `None` if the format is for every kind.
     pub content: Option<FileContent>,
     pub is_read: bool,
     /// The description in the help; `None` if the format is not written.
     pub help: Option<&'static str>,
     /// The name of the root element of a document; empty for a format that is not XML.
     pub root: &'static str,
-    /// The first bytes of every file; empty if other signs show the format.
+    /// The bytes at the start of every file of the format; empty for a format that is text.
     pub magic: &'static [u8],
 }
 
@@ -154,7 +154,8 @@ impl TextFormat {
         &FACTS[self as usize]
     }
 
-    /// Returns the format with the given name or file extension, without the extension of a compression.
+    /// Returns the format with the given name or file extension. `name` must not include the extension of a
+    /// compression.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let mut all = FACTS.iter();
         let found = all.find(|facts| facts.names.contains(&name) || facts.also.contains(&name));
@@ -193,12 +194,12 @@ impl TextFormat {
         self.facts().help.is_none()
     }
 
-    /// Whether a file of this format is a change file.
+    /// Whether the format is only for change files.
     pub(crate) const fn is_change(self) -> bool {
         matches!(self.facts().content, Some(FileContent::Changes))
     }
 
-    /// Whether a file of this format has data, and is never a change file.
+    /// Whether the format is only for data, and never for changes.
     pub(crate) const fn is_data(self) -> bool {
         matches!(self.facts().content, Some(FileContent::Data))
     }

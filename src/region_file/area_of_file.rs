@@ -15,8 +15,8 @@ use std::path::Path;
 pub enum AreaOfFile {
     /// The area of a multipolygon or boundary relation, or of a closed way.
     Id(ObjectId),
-    /// The boundary or place with this name, which is the value of its tag `name`. If no area has this value, the names
-    /// in other tags, such as `name:en`, and names in another case count, too.
+    /// The boundary or place whose tag `name` has this value. If there is none, other tags with names, such as
+    /// `name:en`, are searched, too, and upper and lower case are not distinguished.
     Name(String),
 }
 
@@ -57,7 +57,7 @@ pub fn read_area(
 }
 
 /// Reads several areas of an OSM file as [`read_area`] does, in as many passes over the file as for one area. Returns
-/// the shape of each area, or the cause why the area has no shape.
+/// the shape of each area, or the reason why the area has none.
 pub(super) fn read_areas(
     path: &Path,
     areas: &[AreaOfFile],
@@ -129,7 +129,7 @@ struct NamedBoundaries {
 const LISTED: usize = 10;
 
 impl NamedBoundaries {
-    /// Returns an empty value for each name that is wanted.
+    /// Returns an empty [`NamedBoundaries`] for each name in `areas`.
     fn empty_by_name(areas: &[AreaOfFile]) -> FxHashMap<&str, Self> {
         let names = areas.iter().filter_map(|area| match area {
             AreaOfFile::Id(_) => None,
@@ -166,8 +166,8 @@ impl NamedBoundaries {
         });
     }
 
-    /// Returns the id of the only boundary with the wanted name or, if there is none, of the only one with this name in
-    /// another language or case. Fails if there is no such boundary, or more than one.
+    /// Returns the id of the only boundary in `same` or, if `same` is empty, of the only boundary in `other`. Fails if
+    /// this list does not have exactly one boundary.
     fn only_id(&self, wanted: &str) -> Result<i64, String> {
         let found = if self.same.is_empty() {
             &self.other

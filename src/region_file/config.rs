@@ -49,8 +49,8 @@ pub type ConfigStrategy = (String, Vec<(String, String)>);
 
 /// Reads a config file and the region files that it refers to. Paths of region files are relative to the directory of
 /// the config file. `corners` is the order of the corners of boxes. Areas and polygons that cross the antimeridian are
-/// cut there only if boxes with this order can cross the antimeridian. Ignores unknown fields. Errors name the extract,
-/// counted from 1, and the field.
+/// cut there if `corners` is [`CornerOrder::Southwest`], which also allows boxes to cross it. Ignores unknown fields.
+/// Errors name the extract, counted from 1, and the field.
 pub fn read_config(path: &Path, corners: CornerOrder) -> Result<ExtractConfig> {
     read_with(path, corners, None, &|_, cause| Err(cause))
 }
@@ -114,9 +114,9 @@ struct MemberParser<'a> {
     /// The file with the areas that an extract may name.
     data: Option<(&'a Path, &'a Context)>,
     stand_in: &'a StandIn<'a>,
-    /// The areas of `data` that extracts name, or the causes why they have no shape.
+    /// The areas of `data` that extracts name: the shape of each area, or the reason why it has none.
     areas: FxHashMap<AreaOfFile, Result<Shape, String>>,
-    /// The regions of the files that have been read.
+    /// The shapes of the region files that have been read, by path and kind.
     shapes: FxHashMap<(PathBuf, Option<ShapeFileKind>), Shape>,
 }
 
@@ -335,7 +335,7 @@ const REGIONS: [&str; 5] = ["bbox", "polygon", "multipolygon", "relation", "area
 /// The part of the name of an output that stands for a tile of a grid.
 const TILE: &str = "{tile}";
 
-/// Returns the extract of a region with the other properties in `fields`.
+/// Returns the extract of a region. `fields` has the other properties of the extract.
 fn extract_of(
     fields: &ConfigFields,
     output: String,

@@ -134,8 +134,8 @@ fn jump_vertex(points: &[Point]) -> Option<usize> {
     found.map(|(vertex, _)| vertex)
 }
 
-/// Whether the first of `points` that is not on the antimeridian is on the same side of the map as `edge`, which is a
-/// point on the antimeridian.
+/// Whether a ring continues beyond `edge`, a point on the antimeridian, on the same side of the map as `edge`. `points`
+/// is the continuation of the ring. Its first point that is not on the antimeridian decides.
 fn is_on_side_of<'p>(edge: Point, mut points: impl Iterator<Item = &'p Point>) -> bool {
     let other = points.find(|point| !is_on_antimeridian(**point));
     other.is_some_and(|other| other.lon_e7.signum() == edge.lon_e7.signum())
@@ -163,7 +163,8 @@ mod tests {
         })
     }
 
-    /// Returns the western and the eastern edge of each polygon of a ring in degrees, in ascending order.
+    /// Cuts a ring at the antimeridian. Returns the western and the eastern edge of each polygon in degrees, in
+    /// ascending order.
     fn spans(places: &[(f64, f64)]) -> Result<Vec<(f64, f64)>, String> {
         let shape = shape_on_map(
             vec![ring("r", places)],

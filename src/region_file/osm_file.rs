@@ -12,8 +12,8 @@ use crate::osm::Location;
 use rustc_hash::FxHashSet;
 
 /// Reads the areas in an OSM file. Areas are the relations with `type=multipolygon` or `type=boundary`, and the closed
-/// ways that are not members of one of these relations. Geometry, not roles, determines which rings are holes. An area
-/// around a pole is an error if areas are cut at the antimeridian.
+/// ways that are not members of any of these relations. Geometry, not roles, determines which rings are holes. An area
+/// around a pole is an error if `antimeridian` is [`Antimeridian::Cut`].
 ///
 /// If the file does not have a node of a way, the location that the way stores for the node is used. If the file does
 /// not have a member way, the nodes that the relation lists for the way are used. Servers write such lists when
@@ -89,13 +89,13 @@ fn assemble_polygons(
     Ok(polygons.collect())
 }
 
-/// The maximum number of nodes that the relations of a file may have, per node of the ways. Relations share nodes:
-/// borders belong to the areas on both sides, and to towns, counties, states and countries.
+/// The maximum ratio of the nodes of all relations to the nodes of all ways. Relations share nodes: borders belong to
+/// the areas on both sides, and to towns, counties, states and countries.
 const MAX_SHARING: usize = 16;
-/// The number of nodes that relations may have even if the ways have few nodes.
+/// The number of nodes that all relations together may have even if the ways have few nodes.
 const MIN_NODES: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
-/// Assembles the areas of all relations. Fails if they repeat ways too often.
+/// Assembles the areas of all relations. Fails if the relations repeat ways too often.
 fn areas_of_relations(
     objects: &OsmObjects,
     antimeridian: Antimeridian,

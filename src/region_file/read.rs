@@ -56,8 +56,8 @@ impl ShapeFileKind {
         }
     }
 
-    /// Returns the kind of a file that begins with `start`; `None` if the content does not show it. `.poly` files have
-    /// no signature.
+    /// Returns the kind of a file that begins with `start`; `None` if the content does not show the kind. `.poly` files
+    /// have no signature.
     fn of_content(start: &[u8]) -> Option<Self> {
         let start = start.strip_prefix(BOM).unwrap_or(start).trim_ascii_start();
         match start {
@@ -100,7 +100,7 @@ pub fn read_shape(path: &Path, kind: Option<ShapeFileKind>) -> Result<Shape> {
 
 /// Reads a region as [`read_shape`] does. `antimeridian` tells how areas and polygons that cross the antimeridian are
 /// treated. A polygon of GeoJSON or `.poly` crosses the antimeridian if a ring jumps from one side to the other, such
-/// as from 179 to -179 degrees. A polygon without such a ring was cut by its author.
+/// as from 179 to -179 degrees. If no ring jumps, the polygon does not cross it, or its author has already cut it.
 pub fn read_shape_as(
     path: &Path,
     kind: Option<ShapeFileKind>,

@@ -47,9 +47,9 @@ pub(super) fn start_of_content(data: &[u8]) -> Vec<u8> {
     start
 }
 
-/// Decodes a file of gzip data if its content is gzip data, too, or an HTML page. In both cases, the server has coded
-/// the file only to send it. A damaged file stays as it is. Uses temporary files in `directory`. Fails if the result is
-/// longer than `limit` bytes.
+/// Decodes a file of gzip data if the decoded content is also gzip data, or an HTML page. In both cases, the server has
+/// coded the file only to send it. A damaged file stays as it is. Uses temporary files in `directory`. Fails if the
+/// result is longer than `limit` bytes.
 pub(super) fn decode_file(body: &mut GzipFile, directory: &Path, limit: u64) -> Result<(), Fault> {
     for _ in 0..CODINGS {
         let content = start_of_content(body.head());

@@ -218,7 +218,7 @@ mod tests {
             let checked = check_changes(&pbf[..cut]);
             assert!(matches!(checked, Err(Fault::Incomplete(_))), "{cut}");
         }
-        // A state file in place of the changes is no change file.
+        // A state file is not accepted as a change file.
         let state = b"#Sat\nsequenceNumber=1\ntimestamp=2020-01-01T00\\:00\\:00Z\n";
         assert!(check_changes(state.as_slice()).is_err());
         assert!(check_changes(gzip(state).as_slice()).is_err());

@@ -1,4 +1,4 @@
-//! Combines servers that publish the same changes by the day, by the hour and by the minute.
+//! Combines servers that publish the same changes in daily, hourly and minutely change files.
 
 use super::missing_states::{Purpose, state_at_or_before};
 use super::server::Server;
@@ -30,7 +30,8 @@ pub struct End {
 }
 
 impl End {
-    /// Whether a state of the finest server is at the end or after it, so that no further changes are wanted.
+    /// Whether a state of the server with the shortest interval is at the end or after it, so that no further changes
+    /// are wanted.
     pub(crate) fn is_reached(self, state: State) -> bool {
         self.sequence.is_some_and(|end| end <= state.sequence)
             || self.timestamp.is_some_and(|end| end <= state.timestamp)
@@ -101,7 +102,7 @@ impl<'s> Ladder<'s> {
             }
             let from = state_at_or_before(server, newest, at.timestamp, Purpose::Start)?;
             // The first change file of this server may begin before `at` and contain known changes. The server is left
-            // out if its change files have a longer time span before `at` than after `at`.
+            // out if its change files cover more time before `at` than after `at`.
             let (known, new) = (
                 at.timestamp.saturating_sub(from.timestamp),
                 newest.timestamp.saturating_sub(at.timestamp),
@@ -223,7 +224,7 @@ mod tests {
             (MINUTE, NOW / 60 - 11, NOW / 60),
         );
         assert_eq!(legs_from(5 * DAY, end), [(DAY, 6, 9), hours, minutes]);
-        // The change file of a day that begins before the start is fetched as a whole.
+        // A daily change file whose day begins before the start is fetched as a whole.
         assert_eq!(
             legs_from(5 * DAY + HOUR, end),
             [(DAY, 6, 9), hours, minutes]

@@ -1,5 +1,5 @@
-//! Finds the state of a server at a time. If there is none, distinguishes servers without old change files from servers
-//! without states beside their change files.
+//! Finds the state of a server at a time. If there is none, the error says whether the server lacks old change files,
+//! or lacks states beside its change files.
 
 use super::search::state_at;
 use super::server::Server;
@@ -8,7 +8,8 @@ use crate::error::{Advice, Error, Result};
 use crate::osm::format_timestamp;
 use std::path::Path;
 
-/// The number of sequence numbers directly before the oldest state at which change files are looked for.
+/// The number of sequence numbers that are tried directly before that of the oldest state, to find an older change
+/// file.
 const NEIGHBOURS: i64 = 4;
 
 /// The purpose for which the state at a time is looked for.
@@ -64,8 +65,8 @@ pub(super) fn state_at_or_before(
     Err(Error::file(Path::new(server.base()), cause).advise(Advice::GetOlderChanges))
 }
 
-/// Returns a sequence number below `oldest` that has a change file, or `None` if none was found. Tries the first
-/// numbers of the server, the neighbours of `oldest`, and numbers at growing distances from it.
+/// Returns a sequence number below `oldest` that has a change file, or `None` if none was found. Tries the numbers 0
+/// and 1, the numbers directly before `oldest`, and numbers at growing distances from `oldest`.
 fn older_sequence(server: &Server<'_>, oldest: i64) -> Result<Option<i64>> {
     let steps = std::iter::successors(Some(NEIGHBOURS), |step: &i64| step.checked_mul(4));
     let mut numbers: Vec<i64> = (1..NEIGHBOURS)
@@ -95,7 +96,7 @@ fn missing_state_url(server: &Server<'_>, sequence: i64) -> String {
     }
 }
 
-/// Returns the error for missing states, which names what is unknown because of them.
+/// Returns the error for missing states. The error says which change file cannot be determined without them.
 fn missing_states_error(
     server: &Server<'_>,
     timestamp: i64,

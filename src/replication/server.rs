@@ -16,7 +16,7 @@ use std::path::Path;
 
 /// The number of preceding states that are requested if a state is missing.
 const STATES_BEFORE: i64 = 4;
-/// The number of bytes from the start of a change file that tell it from an HTML page.
+/// The number of bytes at the start of a change file that are examined to distinguish the file from an HTML page.
 const START_LEN: usize = 1024;
 /// The maximum size in bytes of a state file.
 const STATE_LEN: u64 = 1 << 16;

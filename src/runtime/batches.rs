@@ -1,4 +1,4 @@
-//! Batches of results that another thread makes ahead, while the caller takes them one by one.
+//! Batches of results that another thread produces in advance, while the caller takes them one by one.
 
 use super::Context;
 use crate::error::{Error, Result};
@@ -6,8 +6,8 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// An iterator over batches that other threads make ahead. The threads end when the iterator is dropped. Errors are
-/// items of the iterator, which ends after an error.
+/// An iterator over batches that another thread produces in advance. Dropping the iterator cancels the work. An error
+/// is an item of the iterator, which ends after it.
 #[derive(Debug)]
 pub struct Batches<B> {
     /// `None` after the end.

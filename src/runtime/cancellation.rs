@@ -1,4 +1,4 @@
-//! Cancelling of commands.
+//! Cancellation of commands.
 
 use crate::error::{Error, Result};
 use std::sync::Arc;

@@ -32,7 +32,7 @@ pub(crate) struct ChunkSender<C> {
     bell: Arc<Bell>,
 }
 
-/// The channel of the chunks of a job, each with its size in bytes.
+/// The sender of a channel that transmits each chunk of a job with its size in bytes.
 type SizedSender<C> = Sender<Result<(C, u64)>>;
 type SizedReceiver<C> = Receiver<Result<(C, u64)>>;
 
@@ -117,7 +117,7 @@ impl Bell {
         self.rings.notify_one();
     }
 
-    /// Waits until the bell has rung since the last call.
+    /// Waits until the bell rings. Returns at once if it has rung since the last call.
     fn wait(&self) {
         let waited = self
             .rings
@@ -244,7 +244,7 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
 
 impl<J, C> Drop for ChunkQueue<J, C> {
     fn drop(&mut self) {
-        // Threads that wait continue, and find that their channels are gone.
+        // Wakes the threads that wait, which then find that their channels are gone.
         self.chunks.change(|waiting| waiting.has_ended = true);
     }
 }

@@ -97,7 +97,7 @@ pub struct Context {
     pub(crate) observer: Arc<dyn Observer>,
     /// Counters and phase times of the run.
     pub stats: Arc<Stats>,
-    /// Open files by the paths under which commands read them.
+    /// The open files that commands read in place of paths, each with its path.
     pub(crate) files: Vec<(PathBuf, Arc<File>)>,
     pub(crate) cancellation: Cancellation,
     /// The watch over the blobs that are decoded; `None` if there is none.

@@ -27,8 +27,8 @@ pub(crate) struct Pass<'c> {
     ctx: &'c Context,
 }
 
-/// The number of items per thread that may be in flight if items are counted. With more than one, a thread can process
-/// further items while the results of its earlier items wait to be merged.
+/// The number of items per thread that may be in flight in a pass with an item limit. With more than one, a thread can
+/// process further items while the results of its earlier items wait to be merged.
 const ITEMS_PER_JOB: u64 = 4;
 
 /// The sender for the results of one item of a pass.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct PhaseLimits<'c> {
     /// The number of threads.
     pub jobs: usize,
-    /// Workers wait while items hold this number of bytes or more. 0 counts as 1.
+    /// The total number of bytes held by items at which workers wait before they claim another item. 0 counts as 1.
     pub budget: u64,
     /// The flag that ends the phase. It is checked before each item, and before each result is merged.
     pub cancellation: &'c Cancellation,
@@ -29,8 +29,8 @@ const MAX_WAITING: usize = 4;
 const WAKING_ITEMS: usize = 8;
 /// If the work on an item takes less time than this, the merging thread need not be woken at once.
 const SHORT_WORK: Duration = Duration::from_micros(200);
-/// Once the results of all items that wait to be merged have this total size in bytes, workers wait before they send
-/// another one. The worker of the first item waits only while a result of that item is not merged.
+/// Once all results that wait to be merged have this total size in bytes, workers wait before they send another one.
+/// The worker of the first item waits only while an earlier result of that item is not merged.
 const MAX_WAITING_BYTES: u64 = 32 << 20;
 
 /// Runs `work`, which returns one result, over the items of `source`. Otherwise does the same as
@@ -124,8 +124,8 @@ pub(crate) struct ItemResults<'q, R> {
 
 impl<R> ItemResults<'_, R> {
     /// Sends a result that takes `bytes` bytes of memory. Waits while [`MAX_WAITING`] results of the item are not
-    /// merged. Also waits while the results of all items that are not merged have [`MAX_WAITING_BYTES`] or more, unless
-    /// the item is the first one and none of its results waits. Fails if the phase has ended.
+    /// merged. Also waits while the unmerged results of all items have [`MAX_WAITING_BYTES`] or more, unless the item
+    /// is the first one and none of its results waits. Fails if the phase has ended.
     pub(crate) fn send(&self, result: R, bytes: u64) -> Result<()> {
         (self.send)(result, bytes)
     }

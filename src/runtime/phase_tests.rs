@@ -356,7 +356,8 @@ fn results_of_many_bytes_wait_for_those_of_the_items_before() {
         seen,
         (0..100).flat_map(|item| [item; 5]).collect::<Vec<_>>()
     );
-    // At most four results until they exceed 32 MB, four of the first item, and one that is being merged.
+    // At most four results wait when their size exceeds 32 MB, four results of the first item wait, and one is being
+    // merged.
     assert!(most.load(Ordering::SeqCst) <= 4 + 4 + 1);
 }
 

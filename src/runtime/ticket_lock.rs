@@ -15,7 +15,7 @@ pub(crate) struct TicketLock<T> {
 
 #[derive(Debug)]
 struct State<T> {
-    /// The number of the item that has its turn.
+    /// The number of the item whose turn it is.
     next: u64,
     /// The lowest number of an item that failed before its turn.
     failed: Option<u64>,

@@ -1,8 +1,8 @@
 //! System calls that transfer bytes or query the system. Interrupted calls are repeated, and tests can make calls fail.
 //!
-//! `linux` has the calls that only Linux has. `portable` replaces them on other systems. The functions of `portable`
-//! report that a value is unknown, or fail with the error kind `Unsupported`. If such a function fails, its caller
-//! falls back to a portable method, such as plain reads and writes.
+//! `linux` has the calls that only Linux has. `portable` replaces them on other systems. Most functions of `portable`
+//! do nothing, report that a value is unknown, or fail with the error kind `Unsupported`. If such a function fails, its
+//! caller falls back to a portable method, such as plain reads and writes.
 
 #[cfg(all(any(test, feature = "faults"), unix))]
 pub(crate) mod faults;

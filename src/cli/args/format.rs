@@ -166,7 +166,7 @@ impl FormatSpec {
         }
     }
 
-    /// Returns uncompressed OPL.
+    /// Returns the format of uncompressed OPL.
     pub fn opl() -> Self {
         Self {
             kind: FormatKind::parse("opl"),
@@ -396,7 +396,7 @@ pub struct InputKind {
     pub format: InputFormat,
     /// Whether the format name is that of history files, such as `osh`.
     pub is_history: bool,
-    /// Whether the format name is that of change files in a format that data files share: `osc.pbf` or `osc.opl`.
+    /// Whether the format name is that of change files in a format that data files also have: `osc.pbf` or `osc.opl`.
     pub is_change: bool,
     /// The content that the format name states; `None` for names such as `pbf`, `osm.pbf`, `opl` and `xml`.
     pub content: Option<FileContent>,
@@ -513,7 +513,7 @@ pub fn read_formats() -> impl Iterator<Item = &'static str> {
         .chain(TextFormat::readable().map(|facts| facts.names[0]))
 }
 
-/// Returns words as a list in a sentence. `last` is the word before the last one, such as `or`.
+/// Returns words as a list in a sentence. `last` is the conjunction before the last word, such as `or`.
 pub fn join_words(words: impl IntoIterator<Item = impl Into<String>>, last: &str) -> String {
     let mut words: Vec<String> = words.into_iter().map(Into::into).collect();
     match words.pop() {

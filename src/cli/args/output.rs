@@ -38,8 +38,8 @@ impl OutputArgs {
         self.write.output(session, self.output.as_deref())
     }
 
-    /// Opens an input that is data or a change file. The output is of the same kind. `content` is the content of the
-    /// input; if it is `None`, the input is examined. Also returns the options of the output.
+    /// Opens an input that is data or a change file. Returns the input, and the options of the output, which is of the
+    /// same kind. `content` is the content of the input; if it is `None`, the input is examined.
     pub fn open_input(
         &self,
         session: &Session,
@@ -262,7 +262,7 @@ impl WriteArgs {
         Ok(self.options_of(session, target, Format::Pbf, write))
     }
 
-    /// Returns the options for encoding PBF. Fails with `cause` if --output-format is another format.
+    /// Returns the options for encoding PBF. Fails with `cause` if --output-format is a format other than PBF.
     pub fn pbf(&self, session: &Session, cause: &'static str) -> Result<WriteOptions> {
         let kind = self.output_format.as_ref().and_then(|spec| spec.kind);
         let kind = kind.unwrap_or(FormatKind::PBF);

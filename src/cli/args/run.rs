@@ -277,7 +277,7 @@ impl Session {
     }
 }
 
-/// How a command uses standard output.
+/// The use of standard output by a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stdout {
     /// The summary is the result of the command and goes to standard output.

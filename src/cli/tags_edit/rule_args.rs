@@ -1,4 +1,5 @@
-//! The arguments for rules. Rules apply in the order in which they are given, whatever their options are.
+//! The command-line options for rules. Rules apply in the order in which they are given, no matter which options give
+//! them.
 
 use crate::cli::args::read_text;
 use crate::commands::tags_edit::TagRule;
@@ -12,7 +13,8 @@ struct ActionOptions {
     action: &'static str,
     /// The name of the option for rules that concern only objects that match an expression.
     matching: &'static str,
-    /// The names of the values of both options.
+    /// The placeholders for the values in the help: for the option of all objects, and for the option with an
+    /// expression.
     values: [&'static str; 2],
     help: &'static str,
 }
@@ -68,7 +70,7 @@ pub struct RuleArgs(Vec<GivenRule>);
 #[derive(Debug, Clone)]
 enum GivenRule {
     Text(String),
-    /// The arguments of an action for the objects that match an expression: the action, and `EXPRESSION:ARGUMENTS`.
+    /// A rule for the objects that match an expression: the name of the action, and `EXPRESSION:ARGUMENTS`.
     Matching(&'static str, String),
     File(PathBuf),
 }

@@ -59,7 +59,7 @@ fn mistake_in(text: &str) -> Option<String> {
     })
 }
 
-/// If a value in the expression looks as if the user meant another tag, describes the mistake.
+/// Describes the mistake if a value in the expression looks as if a part of it was meant as another tag or condition.
 fn mistake_in_value(expression: &ObjectExpression) -> Option<String> {
     let tags = expression.tag.iter().chain(&expression.more_tags);
     tags.filter(|tag| !tag.is_negated).find_map(|tag| {
@@ -114,7 +114,7 @@ fn is_condition(text: &str) -> bool {
     rests.any(|rest| rest.starts_with(['=', '!', '<', '>']))
 }
 
-/// If the key of an expression is the name of an attribute of the metadata, describes the mistake.
+/// Describes the mistake if the tag of an expression looks like a condition on metadata without its `@`.
 fn mistake_in_key(text: &str) -> Option<String> {
     let (kinds, tag) = match text.split_once('/') {
         Some((kinds, tag)) if !kinds.contains('=') => (format!("{kinds}/"), tag),

@@ -3,14 +3,14 @@
 use super::{BoxPart, ChainEnd};
 use crate::geometry::Point;
 
-/// The chain that follows the end of a chain along the edges of the box.
+/// The chain that follows another chain along the edges of the box, and the way from one to the other.
 #[derive(Debug, Clone, Copy)]
 struct NextChain {
     chain: usize,
-    /// The positions between which the edges lead from one chain to the other.
+    /// The positions of the end of the other chain and of the start of `chain`. The edges of the box connect the two.
     from: i64,
     to: i64,
-    /// Whether the edges lead past the south-western corner.
+    /// Whether this connection passes the south-western corner, where positions begin.
     is_past_start: bool,
 }
 
@@ -62,15 +62,16 @@ impl BoxPart {
     }
 }
 
-/// Returns, for each chain, the chain that follows it. `is_inside` tells whether the edges are inside if the ends do
-/// not show it.
+/// Returns, for each chain, the chain that follows it. `is_inside` is whether the edges of the box lie in the area. It
+/// is used only if the ends do not show this.
 fn next_chains(mut ends: Vec<ChainEnd>, is_inside: bool, chains: usize) -> Vec<Option<NextChain>> {
     let mut next = vec![None; chains];
     let mut is_inside = ChainEnd::is_inside_after_last(&ends).unwrap_or(is_inside);
     // The ends that no start has followed yet, and the starts that no end precedes.
     let (mut open, mut first_starts): (Vec<ChainEnd>, Vec<ChainEnd>) = (Vec::new(), Vec::new());
     for index in 0..ends.len() {
-        // If several chains begin or end at one point, takes them in an order in which starts and ends alternate.
+        // Several chains may begin or end at one point. Their ends are taken in an order in which starts and ends
+        // alternate.
         let position = ends[index].position;
         let mut same = ends[index..]
             .iter()

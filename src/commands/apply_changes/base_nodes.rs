@@ -9,7 +9,7 @@ use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, BlobFlags, Block, feature};
 use rustc_hash::FxHashMap;
 
-/// How to treat nodes that have no tags and are members of no relation.
+/// The treatment of nodes that have no tags and are members of no relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum UntaggedNodes {
@@ -123,7 +123,7 @@ fn check_has_locations(source: PlannedFile<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Whether any way stores none of the locations of its nodes. Reads all ways.
+/// Whether the file has a way that stores no locations. Reads all ways.
 fn has_bare_ways(source: PlannedFile<'_>) -> Result<bool> {
     let mut has_any = false;
     source.scan("scan ways").run(
@@ -139,7 +139,7 @@ fn has_bare_ways(source: PlannedFile<'_>) -> Result<bool> {
     Ok(has_any)
 }
 
-/// Whether the file has a node without tags that is no member of a relation. Reads the relations and the nodes.
+/// Whether the file has a node without tags that is not a member of any relation. Reads the relations and the nodes.
 fn has_spare_nodes(source: PlannedFile<'_>) -> Result<bool> {
     let (members, mut has_any) = (member_nodes(source)?, false);
     source.scan("look up nodes").run(

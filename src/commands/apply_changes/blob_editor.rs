@@ -20,12 +20,12 @@ use std::ops::Range;
 /// splicing needs up to ten times as much memory as the block.
 const MAX_SPLICED: usize = 16 << 20;
 
-/// Executes steps. Each worker has its own editor, with an encoder and buffers.
+/// The executor of the steps of one worker, with an encoder and buffers.
 pub(super) struct BlobEditor<'a> {
     changes: &'a ChangeSet,
     /// The locations of nodes; `None` unless the coordinates in ways are kept up to date.
     locations: Option<&'a LocationUpdates>,
-    /// A search that is shown the decoded blocks of the base.
+    /// A search that observes the decoded blocks of the base.
     observer: Option<&'a dyn BlockObserver>,
     write: WriteOptions,
     encoder: FrameEncoder,
@@ -42,7 +42,8 @@ impl<'a> BlobEditor<'a> {
     ) -> Self {
         let mut encoder = FrameEncoder::new(write.compression, write.blob_index);
         if locations.is_none() {
-            // Drops the coordinates in the ways of change files, too, so that no way of the output has coordinates.
+            // The coordinates in the ways of change files are dropped, too, so that no way of the output has
+            // coordinates.
             encoder.drop_locations();
         }
         Self {
@@ -171,8 +172,8 @@ impl<'a> BlobEditor<'a> {
         Ok(())
     }
 
-    /// Encodes the edited block. Copies the unchanged parts of the block, and those compressed segments of `old`, the
-    /// blob before the edit, that stay the same. Returns `false` if the block has to be rebuilt.
+    /// Encodes the edited block. Copies the unchanged parts of the block. `old` is the blob before the edit; those of
+    /// its compressed segments that stay the same are also copied. Returns `false` if the block has to be rebuilt.
     fn splice(
         &mut self,
         entry: &BlobEntry,

@@ -12,7 +12,7 @@ use crate::io::Input;
 use crate::pbf::feature;
 use crate::runtime::Context;
 
-/// How to treat a version of an object that is in both the base and a change file.
+/// The treatment of a version of an object that both the base and a change file have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SameVersion {

@@ -156,9 +156,9 @@ impl LocationUpdates {
         Ok(found)
     }
 
-    /// Returns the nodes of the base that have to go because they were needed only by ways that the changes replace.
+    /// Returns the nodes of the base to remove because they were needed only by ways that the changes replace.
     /// `released` are the nodes of such ways, and `members` are the nodes that are members of relations after the
-    /// changes. Reads the ways of the base again if the base has such nodes, which is rare.
+    /// changes. If the base has such nodes, which is rare, reads all ways of the base again.
     fn released_nodes(
         &self,
         base: &LocatedBase<'_>,
@@ -262,7 +262,7 @@ impl LocationUpdates {
     pub(super) fn locate(&self, changes: &mut ChangeSet) {
         changes.set_way_locations(|id, given| {
             if let Some(new) = self.moved.get(&id) {
-                // The changes may delete a node because only ways need it now. These ways store the location of the
+                // A change file may delete a node because only ways still need it. These ways store the location of the
                 // node.
                 return location_of_reference(*new, given);
             }

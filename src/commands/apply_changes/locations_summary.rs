@@ -39,7 +39,7 @@ impl LocationsSummary {
         self.members_missing += other.members_missing;
     }
 
-    /// Counts the references of an inserted object that have no location.
+    /// If an inserted object is a way, counts its references to nodes without a location.
     pub(super) fn add_inserted(&mut self, object: &Object<'_>) {
         if let ObjectBody::Way { locations, .. } = &object.body {
             let missing = locations.iter().filter(|location| location.is_none());

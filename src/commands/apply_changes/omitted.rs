@@ -16,9 +16,9 @@ use crate::pbf::{BlobEntry, Block};
 pub(super) struct OmittedNodes {
     /// The nodes that are members of relations after the changes.
     pub members: IdSet,
-    /// The nodes of the base that have to go, unless a change replaces them.
+    /// The nodes of the base that are removed, unless a change replaces them.
     pub leaving: IdSet,
-    /// The nodes that a way of the base needs, because it does not have their locations.
+    /// The nodes that a way of the base needs, because the way does not store their locations.
     pub needed_by_ways: IdSet,
     /// The rule for recent nodes.
     pub recent: RecentNodes,
@@ -27,8 +27,8 @@ pub(super) struct OmittedNodes {
 }
 
 impl OmittedNodes {
-    /// Whether the output has the object of a change that is no deletion. Counts the nodes that have no tags and are
-    /// members of no relation.
+    /// Whether the output contains the object of a change, which must not be a deletion. Counts the object in `counts`
+    /// if it is a node that has no tags and is a member of no relation.
     pub(super) fn keeps(&self, change: &Change, counts: &mut LocationsSummary) -> bool {
         let is_extra = change.key.0 == ObjectKind::Node
             && !ChangeSet::has_tags(change)
@@ -82,7 +82,7 @@ impl LeavingRule<'_> {
             || self.no_longer_needed.contains(id) && !self.recent.is_recent(timestamp)
     }
 
-    /// Returns the nodes of a block that have to go. The second value of each pair is whether the node has a location.
+    /// Returns the ids of the nodes of a block that are removed, each with whether the node has a location.
     fn released_nodes(&self, block: &Block<'_>) -> FormatResult<Vec<(i64, bool)>> {
         let mut candidates = Vec::new();
         block.for_each_node(|id, location, has_tags| {
@@ -110,7 +110,7 @@ impl LeavingRule<'_> {
     }
 }
 
-/// The nodes of a base that have to go, unless a way needs them.
+/// The nodes of a base that are removed unless a way needs them.
 #[derive(Debug, Default)]
 pub(super) struct LeavingNodes {
     pub all: IdSet,

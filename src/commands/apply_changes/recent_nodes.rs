@@ -129,7 +129,7 @@ mod tests {
         }
         let none = RecentNodes::new(0, Some(NOON), Some(101 * DAY), true);
         assert!(!none.is_recent(None) && !none.is_recent(Some(101 * DAY)));
-        // Times that no calendar has.
+        // Extreme times do not overflow.
         for time in [i64::MIN, i64::MAX] {
             assert!(RecentNodes::new(u32::MAX, Some(0), Some(time), true).is_recent(Some(time)));
         }
@@ -153,7 +153,7 @@ mod tests {
             let parts = days.filter(|rule| goes(*rule, day)).count();
             assert_eq!(parts, usize::from(goes(rule, day)), "{day}");
         }
-        // A header that goes back, or that gets its first timestamp.
+        // The timestamp in the header goes back, or the base has none.
         assert!(!RecentNodes::new(30, Some(NOON), Some(99 * DAY), true).examines_base());
         assert!(!RecentNodes::new(30, None, Some(NOON), true).examines_base());
         // With fewer days than the default, nodes that the default has kept are removed, too.

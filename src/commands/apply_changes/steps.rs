@@ -139,7 +139,7 @@ pub(super) fn plan_steps(
 /// The steps of an output, to which blobs and changes are added in order.
 ///
 /// Small blobs are joined with neighbours that have room, if at least one of them has to be re-encoded anyway. Without
-/// joining, each update would add to the small blobs of the file. A blob is small if it has less than a quarter of the
+/// joining, each update would increase the number of small blobs. A blob is small if it has less than a quarter of the
 /// objects of a full blob, and less than a quarter of [`TARGET_PAYLOAD`]. The other blobs with changes are edited one
 /// by one, and the other blobs without changes are copied.
 #[derive(Default)]

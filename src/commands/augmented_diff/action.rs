@@ -28,10 +28,10 @@ impl Action<'_> {
 }
 
 /// A function that sends a part of the encoded actions. The second argument is the size of the part in memory, in
-/// bytes. The function waits while many of the sent parts have not been merged yet.
+/// bytes. The function waits while too many sent parts have not been processed yet.
 pub(super) type SendPart<'s, P> = dyn Fn(P, usize) -> Result<()> + 's;
 
-/// Encodes the actions that a worker finds.
+/// An encoder of the actions that a worker finds.
 pub(super) trait Encoder {
     /// The encoded form of a part of the actions.
     type Part: Send;

@@ -299,7 +299,7 @@ impl<E: Encoder> Finder<'_, '_, E> {
         effects
     }
 
-    /// Adds the effects on an object that changes of its nodes and members have in the given steps.
+    /// Adds the effects that changes of the nodes and members of an object have on the object in the given steps.
     fn add_indirect_effects(&self, object: &Object<'_>, steps: Range<u32>, effects: &mut Effects) {
         let Findings {
             history,

@@ -23,8 +23,8 @@ pub trait ActionMaker: Send {
     fn is_full(&self) -> bool;
 }
 
-/// Makes batches of the actions of change files on a file of current data. The order is nodes, ways, relations, and
-/// each kind by id. `base` and `changes` are as in [`Options`](super::Options).
+/// Makes batches of the actions that change files cause on a file of current data. The order is nodes, ways, relations,
+/// and each kind by id. `base` and `changes` are as in [`Options`](super::Options).
 ///
 /// Threads make batches in advance: up to two for each thread, and those of the actions that are being processed. The
 /// threads end when the iterator is dropped. The memory is that of [`run`](super::run), and that of the batches.

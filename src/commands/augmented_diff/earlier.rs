@@ -10,14 +10,14 @@ use memchr::memmem;
 use std::io::Read;
 use std::path::Path;
 
-/// The number of bytes at the start of a GeoJSON file in which the first feature must have the property `action`. A
-/// geometry with half a million points fits before the property.
+/// The number of bytes at the start of a GeoJSON file that are searched for the property `action` of the first feature.
+/// A geometry with half a million points fits before the property.
 const MOST: u64 = 16 << 20;
 /// The number of bytes at the start of a file by which an augmented diff in XML or a list of tiles is recognized.
 const HEAD: usize = 1 << 10;
 
 /// Whether a run that updates a file in place may replace the file at `path`. This is the case if the file does not
-/// exist, is no regular file, is empty, or looks like an augmented diff or a list of tiles of this program. Returns
+/// exist, is not a regular file, is empty, or looks like an augmented diff or a list of tiles of this program. Returns
 /// `false` if the file cannot be read.
 pub fn is_replaceable(path: &Path) -> bool {
     match path.metadata() {

@@ -11,7 +11,7 @@ use crate::io::OutputTarget;
 use crate::io::{OpenOutput, StreamOutput};
 use crate::runtime::Context;
 
-/// The form of groups of changes.
+/// The output format of groups of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EditGroupForm {

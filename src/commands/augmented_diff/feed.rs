@@ -39,9 +39,9 @@ struct Rows<F> {
     encode: F,
 }
 
-/// Finds the actions of features, and calls `take` with the encoded parts of their rows, in order. `new_encode` creates
-/// the encoder of a thread. With [`Selection::whole_objects`], rows have all tags of objects, and objects without tags
-/// have geometries, too.
+/// Finds the actions for an output of features. Builds their rows, and calls `take` with the encoded parts of the rows,
+/// in order. `new_encode` creates the encoder of a thread. With [`Selection::whole_objects`], rows have all tags of
+/// objects, and objects without tags have geometries, too.
 pub(super) fn encode_rows<T: Send, F: FnMut(Vec<ActionRow>) -> T + Send>(
     source: ActionSource<'_>,
     new_encode: impl Fn() -> F + Sync,
@@ -253,7 +253,7 @@ pub(super) fn write_text(
     Ok(summary)
 }
 
-/// The maximum memory in bytes for the changes from which a list is made. A list shows only few of these changes.
+/// The maximum memory in bytes for the changes from which a list is made. A list shows only a few of these changes.
 pub(super) const MAX_CHANGES: u64 = 256 << 20;
 
 /// Actions as GeoJSON features, up to the number that a page can hold.
@@ -309,7 +309,7 @@ pub(super) fn list(source: ActionSource<'_>) -> Result<ActionList> {
     Ok(found)
 }
 
-/// Returns the objects of all actions.
+/// Returns the kinds and ids of the objects of all actions.
 pub(super) fn ids(source: ActionSource<'_>) -> Result<Vec<ObjectId>> {
     let mut ids = Vec::new();
     let filter = Filter::of_features(source.selection);
@@ -348,7 +348,7 @@ impl Encoder for ActionIds {
     }
 }
 
-/// Returns the actions as groups, and the numbers of actions.
+/// Groups the actions. Returns the groups, and a summary with the numbers of actions.
 pub(super) fn group(source: ActionSource<'_>, by: GroupBy) -> Result<(Vec<EditGroup>, Summary)> {
     let mut groups = EditGroups::new(by);
     let summary = encode_rows(source, unencoded_rows, |rows: Vec<_>| {
@@ -396,7 +396,8 @@ struct TableWriter {
 
 #[cfg(feature = "parquet")]
 impl TableWriter {
-    /// The number of rows, of points in their geometries, and of bytes at which a row group ends.
+    /// A row group ends when it reaches one of these limits: its rows, the points in their geometries, or the bytes of
+    /// their tags and users.
     const MAX_ROWS: usize = 50_000;
     const MAX_POINTS: usize = 2_000_000;
     const MAX_BYTES: u64 = 64 << 20;

@@ -66,8 +66,8 @@ impl Filter {
         }
     }
 
-    /// Whether an action is written. The expressions must match its old or its new state, and the region must meet its
-    /// old or its new state.
+    /// Whether an action is written. Its old or its new state must match the expressions, and its old or its new state
+    /// must share a point with the region.
     pub(super) fn selects(&self, action: &Action<'_>, findings: &Findings<'_>) -> bool {
         let kind = action.new.object.kind();
         let is_of_kind = self.kinds.is_none_or(|kinds| kinds.contains(kind));
@@ -137,7 +137,7 @@ fn unique_tags<'o>(object: &'o Object<'_>) -> Vec<(&'o str, &'o str)> {
     UniqueTags::new(object.tags.iter().copied()).collect()
 }
 
-/// A test whether the outlines of an area enclose points. A ray from an enclosed point to the north crosses an odd
+/// A test for whether the outlines of an area enclose points. A ray from an enclosed point to the north crosses an odd
 /// number of segments of the outlines.
 struct Outlines<'p> {
     points: &'p [Point],

@@ -27,7 +27,7 @@ use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// The maximum size in bytes of the blobs of relations that are kept until they are read again.
+/// The maximum memory in bytes for a cache of the payloads of relation blobs, which are read more than once.
 const RELATION_MEMORY: u64 = 96 << 20;
 
 /// The objects that are written, and their geometry.
@@ -90,7 +90,7 @@ impl Findings<'_> {
 /// Whether the geometry of the members of an object is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MemberGeometry {
-    /// The geometry is written, or the object is no relation.
+    /// The geometry is written, or the object is not a relation.
     Known,
     /// The relation has more members than the limit, so its members were not read.
     Unread,
@@ -103,7 +103,7 @@ pub(super) enum MemberGeometry {
 pub(super) struct GeometryNeeds {
     /// The members of a relation are read only if there are at most this many.
     pub max_members: u64,
-    /// Whether the lines of routes include the lines of nested routes. The changes must then be made in one step.
+    /// Whether the lines of routes include the lines of nested routes. If so, the changes must be made in one step.
     pub follows_routes: bool,
 }
 
@@ -116,7 +116,7 @@ pub(super) struct Search<'s, 'c> {
     /// The ways with a change.
     changed_ways: IdSet,
     member_ids: MemberIds,
-    /// The blobs of relations that were read for `member_ids`.
+    /// The payloads of the relation blobs that were read to find `member_ids`.
     relations: PayloadCache,
     ways: Mutex<WayTally>,
     geometry: GeometryNeeds,
@@ -248,7 +248,7 @@ struct Needs<'s, 'c> {
     nodes: NeededNodes,
     /// The locations that ways of the base store for changed nodes that the base does not have as objects.
     places: FxHashMap<i64, Location>,
-    /// The ways whose nodes are needed, because they are members of relations.
+    /// The member ways of relations, whose nodes are needed.
     ways: IdSet,
     geometry: GeometryNeeds,
     /// The directory for temporary files.
@@ -353,8 +353,8 @@ impl Needs<'_, '_> {
 const NODE_MEMORY_PER_BYTE: u64 = 64;
 const NODE_MEMORY_OF_CHANGES: u64 = 4;
 
-/// Fails if the states of `count` nodes take more than a quarter of the allowed memory, and also more than is in
-/// proportion to the size of the files. A few bytes of a file can refer to a million nodes that the file does not have.
+/// Fails if the states of `count` nodes take more than a quarter of the allowed memory, and are also out of proportion
+/// to the size of the files. A few bytes of a file can refer to a million nodes that the file does not have.
 fn check_node_count(base: &Base<'_>, changes: &ChangeSet, count: u64) -> Result<()> {
     let of_base = NODE_MEMORY_PER_BYTE.saturating_mul(base.source.file.input.given_len());
     let in_proportion = of_base + NODE_MEMORY_OF_CHANGES * changes.memory() as u64;

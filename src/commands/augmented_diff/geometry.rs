@@ -99,7 +99,7 @@ impl NodesOfWays {
         }
     }
 
-    /// Makes batches of all nodes.
+    /// Ends the last batches, so that all nodes are in batches.
     pub(super) fn finish(&mut self) {
         (0..self.last.len()).for_each(|list| self.end_batch(list));
     }
@@ -158,7 +158,7 @@ impl Nodes {
         }
     }
 
-    /// Returns the needed nodes that are neither in the base nor in an effective change.
+    /// Returns the nodes whose location is needed, but which are neither in the base nor in an effective change.
     pub(super) fn missing(&self, history: &History<'_>) -> IdSet {
         let changed = history.changed_ids(ObjectKind::Node);
         let is_missing = |id: &i64| self.state_in_base(*id).is_none() && !changed.contains(*id);
@@ -220,8 +220,8 @@ impl Nodes {
     }
 }
 
-/// Returns the location of a node of a way of the base. `node` is the location of the node, if it is known, and
-/// `stored` is the one that the way stores.
+/// Returns the location of a node of a way of the base. `node` is the location that the node itself has, if it is
+/// known, and `stored` is the one that the way stores. `takes_stored` is whether `stored` takes precedence.
 pub(super) fn base_location(
     takes_stored: bool,
     node: Option<Location>,
@@ -361,7 +361,7 @@ pub(super) struct MemberWays {
 }
 
 impl MemberWays {
-    /// Creates an empty collection, which holds up to `limit` bytes in memory. A temporary file for the rest is in
+    /// Creates an empty collection, which holds up to `limit` bytes in memory. Further bytes go to a temporary file in
     /// `directory`.
     pub(super) fn new(limit: usize, directory: &Path) -> Self {
         Self {

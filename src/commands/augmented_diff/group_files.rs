@@ -25,7 +25,7 @@ pub(super) enum Groups<'g> {
     Files(&'g [String]),
 }
 
-/// Writes the files of groups.
+/// A writer of the files of groups.
 pub(super) struct GroupFiles<'f> {
     directory: &'f Path,
     groups: &'f Groups<'f>,
@@ -145,10 +145,10 @@ struct GroupFile {
     earlier: Option<EarlierActions>,
     /// The output; `None` until the group has an effect, because a group without an effect needs no file.
     output: Option<TextOutput>,
-    /// The XML comments that were added before the file was opened. They tell of objects that the group creates and
+    /// The XML comments that were added before the file was opened. They name the objects that the group creates and
     /// deletes again.
     comments: String,
-    /// The action of an earlier run on the current object, and the text so far of the new action.
+    /// The action of an earlier run on the current object, and the text of the new action so far.
     joined: Option<(XmlAction, String)>,
 }
 
@@ -173,7 +173,8 @@ impl GroupFile {
         Ok(())
     }
 
-    /// Begins the action of an object. `text` is its first piece. This is a comment if the action has no effect.
+    /// Begins the action of an object. `text` is the first piece of the action; it is a comment if the action has no
+    /// effect.
     fn begin_action(
         &mut self,
         key: ActionKey,
@@ -229,7 +230,7 @@ impl GroupFile {
     }
 }
 
-/// Reads the actions of the file of an earlier run, one after another.
+/// A reader of the actions in the file of an earlier run, one after another.
 struct EarlierActions {
     path: PathBuf,
     lines: BufReader<File>,
@@ -274,7 +275,7 @@ impl EarlierActions {
         Ok(Some(action))
     }
 
-    /// Reads an action, which must follow one with the key `last`.
+    /// Reads the next action, whose key must be greater than `last`. Returns `None` at the end of the file.
     fn read_next(&mut self, last: Option<ActionKey>) -> Result<Option<(ActionKey, XmlAction)>> {
         let mut text = String::new();
         loop {

@@ -173,7 +173,7 @@ impl<'c> History<'c> {
         self.replaces.status(self.change(index), info)
     }
 
-    /// Sets the status of changes, which are given by their indices.
+    /// Sets the status of the changes with the given indices.
     pub(super) fn set_status(&mut self, status: &[(usize, Status)]) {
         for (index, one) in status {
             self.status[*index] = *one;
@@ -251,8 +251,8 @@ impl<'c> History<'c> {
             .map(|(_, change)| change)
     }
 
-    /// Calls `take` with each step in which an object changes, and with the last change of the step. A step that
-    /// creates the object and deletes it again is left out.
+    /// Calls `take` with each step in which an object changes, and with the last change of the object in that step. A
+    /// step that creates the object and deletes it again is left out.
     pub(super) fn for_each_step(
         &self,
         kind: ObjectKind,

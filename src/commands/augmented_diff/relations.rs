@@ -15,7 +15,7 @@ use crate::osm::{ObjectKind, id_from_rank};
 use crate::pbf::{Object, ObjectBody};
 use std::borrow::Cow;
 
-/// The relations in one blob of the base that changes concern, and the nested relations that geometries need.
+/// The findings in one blob of the base: relations that changes concern, and nested relations that geometries need.
 #[derive(Default)]
 pub(super) struct FoundRelations {
     /// The status of changes of relations, by the indices of the changes.

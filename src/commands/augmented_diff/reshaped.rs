@@ -2,7 +2,7 @@
 
 use crate::index::IdSet;
 
-/// The ways that get another shape in steps in which they have no change of their own, and these steps.
+/// Ways, and the steps in which they get another shape without having a change of their own in that step.
 #[derive(Default)]
 pub(super) struct Reshaped {
     ids: IdSet,

@@ -68,7 +68,7 @@ impl FoundRoutes {
 
 impl RouteGraph {
     /// Reads all relations of the base. Blobs that are not in the cache `read` are read from the file. Adds the
-    /// payloads of their blobs to `kept`, as long as there is room.
+    /// payloads of the blobs with relations to the cache `kept`, as long as it has room.
     pub(super) fn of(
         base: &Base<'_>,
         (read, kept): (&PayloadCache, &PayloadCache),

@@ -28,8 +28,8 @@ pub(super) struct Routes {
 
 impl Routes {
     /// Collects nested relations. `affected` are the routes in which a changed route is nested. `needed` are the ids of
-    /// the nested relations, and `in_base` has the members of the nested relations that are in the base. The changes of
-    /// relations must be settled.
+    /// the nested relations, and `in_base` has the members of the nested relations that are in the base. It must have
+    /// been decided which changes of relations have an effect.
     pub(super) fn new(
         affected: IdSet,
         needed: &IdSet,
@@ -69,8 +69,8 @@ impl Routes {
         if moment == 0 { &self.old } else { &self.new }
     }
 
-    /// Returns the ids of the ways of a route and of the relations nested in it, at a moment. Returns none for a route
-    /// without relations, and for other objects.
+    /// Returns the ids of the ways of a route and of the relations nested in it, at a moment. Returns an empty list for
+    /// a route without relations, and for other objects.
     pub(super) fn ways_of(&self, route: &Object<'_>, moment: u32) -> Vec<i64> {
         match &route.body {
             ObjectBody::Relation { members }
@@ -89,7 +89,7 @@ impl Routes {
     }
 }
 
-/// Whether a relation has one of the types of which an export makes lines.
+/// Whether a relation has one of the types from which an export makes lines.
 pub(super) fn is_line(relation: &Object<'_>) -> bool {
     let type_of = relation.tags.iter().find(|(key, _)| *key == "type");
     type_of.is_some_and(|(_, value)| LINE_RELATIONS.contains(value))

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The geometries of an object before and after the changes; `None` for a state that becomes no feature.
 pub(super) type GeometryPair = (Option<OwnedGeometry>, Option<OwnedGeometry>);
 
-/// Returns the geometries of an action.
+/// Returns the geometries of the old and the new state of an action.
 pub(super) fn geometries_of(
     action: &Action<'_>,
     findings: &Findings<'_>,

@@ -137,7 +137,7 @@ impl Moves<'_, '_> {
     }
 }
 
-/// Finds the ways of a block that changes concern, and those that are members of relations.
+/// The search for wanted ways: those that changes concern, and those that are members of relations.
 pub(super) struct WayFinder<'f, 'c> {
     pub moves: Moves<'f, 'c>,
     /// The ways with a change.
@@ -146,14 +146,14 @@ pub(super) struct WayFinder<'f, 'c> {
 }
 
 impl WayFinder<'_, '_> {
-    /// Whether a blob may have ways that are searched for.
+    /// Whether a blob may have wanted ways.
     fn may_have_wanted_ways(&self, entry: &BlobEntry) -> bool {
         let changed_nodes = self.moves.history.changed_ids(ObjectKind::Node);
         entry.kinds.contains(ObjectKind::Way)
             && (!changed_nodes.is_empty() || self.changed.may_meet_blob(entry, ObjectKind::Way))
     }
 
-    /// Returns the ways of a block that are searched for.
+    /// Returns the wanted ways of a block.
     pub(super) fn find_in_block(
         &self,
         entry: &BlobEntry,
@@ -185,7 +185,7 @@ impl WayFinder<'_, '_> {
         Ok(found.finish())
     }
 
-    /// Adds the ways of a part of a block that are searched for. The references are those of the ways of the part.
+    /// Adds the wanted ways of a part of a block. The references are those of the ways of the part.
     fn find_in_part(
         &self,
         entry: &BlobEntry,
@@ -238,7 +238,7 @@ pub(super) struct WayTally {
     pub members: KeptMembers,
     /// The numbers of the blobs that were searched.
     seen: FxHashSet<u64>,
-    /// The first error of an observed blob.
+    /// The first error that [`add_observed`](Self::add_observed) could not return.
     failed: Option<Error>,
 }
 
@@ -300,8 +300,8 @@ pub(super) fn find_ways(
 /// The maximum size in bytes of the ways that are kept for relations while it is not known yet which relations are
 /// written.
 const MEMBER_MEMORY: usize = 128 << 20;
-/// The maximum total size in bytes of the blobs with relations for which member ways are kept. If the blobs are larger,
-/// the member ways are assumed not to fit into [`MEMBER_MEMORY`].
+/// The maximum total size in bytes of the blobs with relations. If they are larger, no member ways are kept, because
+/// these ways are assumed not to fit into [`MEMBER_MEMORY`].
 const RELATION_BYTES: u64 = 64 << 20;
 
 /// The ways that are members of any relation. They are kept while all ways are read, because it is not known yet which
@@ -325,7 +325,7 @@ pub(super) struct MemberIds {
     is_full: AtomicBool,
 }
 
-/// The ways that were kept.
+/// The ways that are kept while it is not known yet which relations are written.
 pub(super) struct KeptMembers {
     batches: Vec<StoredWays>,
     /// The size in memory in bytes, and its maximum.

@@ -40,7 +40,7 @@ const ADDRESS_KEYS: [&str; 4] = [
     "addr:streetnumber",
     "addr:block_number",
 ];
-/// The keys of wanted ways. A way without any of these keys is not visited.
+/// The keys of the ways that the index may contain. A way without any of these keys is not visited.
 pub(super) const WAY_KEYS: &[&str] = &[
     "highway",
     "addr:housenumber",
@@ -57,8 +57,8 @@ pub(super) const WAY_KEYS: &[&str] = &[
 pub(super) type CollectedTags<'a> = Vec<(&'a str, &'a str)>;
 
 /// The maximum number of characters of a key or a value. The OSM database has the same limit
-/// (<https://wiki.openstreetmap.org/wiki/API_v0.6>). Without a limit, a value of megabytes that thousands of objects
-/// share would be in memory and in the index for each of them.
+/// (<https://wiki.openstreetmap.org/wiki/API_v0.6>). Without a limit, a value of several megabytes that thousands of
+/// objects have would be stored thousands of times, in memory and in the index.
 const MAX_CHARS: usize = 255;
 
 /// Whether the key and the value of a tag are as short as the OSM database requires.
@@ -69,7 +69,7 @@ pub(super) fn is_short((key, value): &(&str, &str)) -> bool {
 
 type BlockTags<'t, 'a> = &'t [(&'a str, &'a str)];
 
-/// Whether a key is that of a name.
+/// Whether a tag with this key is a name.
 fn is_name(key: &str) -> bool {
     match key {
         "name" | "alt_name" | "official_name" | "short_name" | "int_name" | "loc_name" => true,
@@ -77,7 +77,7 @@ fn is_name(key: &str) -> bool {
     }
 }
 
-/// Whether the index keeps a tag with this key of an area or a place.
+/// Whether the index keeps a tag with this key if the object is an area or a place.
 fn is_kept_area_key(key: &str) -> bool {
     match key {
         "admin_level" | "boundary" | "place" | "postal_code" | "population" | "ISO3166-1"
@@ -90,8 +90,8 @@ fn has_name(tags: BlockTags<'_, '_>) -> bool {
     text_tag(tags, "name").is_some()
 }
 
-/// Returns the `addr:*` tags of an object, its `name`, and the tag that gives its class. A tag whose value says that
-/// there is no house number is left out.
+/// Returns the `addr:*` tags of an object, its `name`, and the tag that gives its class. A tag that makes an object an
+/// address is left out if its value cannot be a house number.
 pub(super) fn address_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
     let class = CLASS_KEYS.iter().find(|key| tag(tags, key).is_some());
     let is_kept = |key: &str, value: &str| {
@@ -103,13 +103,13 @@ pub(super) fn address_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
     kept.copied().collect()
 }
 
-/// Returns those tags of an area or a place that the index keeps.
+/// Returns the tags that the index keeps of an area or a place.
 pub(super) fn area_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
     let kept = tags.iter().filter(|(key, _)| is_kept_area_key(key));
     kept.copied().collect()
 }
 
-/// Returns the tags of a street that the index keeps. A street without `name` gets one of its other names as `name`.
+/// Returns the tags that the index keeps of a street. A street without `name` gets one of its other names as `name`.
 pub(super) fn street_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
     let is_kept = |key: &str, value: &str| match key {
         "name" => !value.trim().is_empty(),
@@ -157,8 +157,8 @@ pub(super) fn is_interpolation(tags: BlockTags<'_, '_>) -> bool {
     text_tag(tags, "addr:interpolation").is_some_and(|rule| !rule.eq_ignore_ascii_case("no"))
 }
 
-/// Whether a way with this value of `highway` is kept even without a name; `None` if the way is no street. Planned
-/// streets, and objects that nobody travels on, are no streets.
+/// Whether a way with this value of `highway` is kept even without a name; `None` if the way is not a street. Planned
+/// streets, and objects that nobody travels on, are not streets.
 fn is_kept_without_name(highway: &str) -> Option<bool> {
     match highway {
         "motorway" | "motorway_link" | "trunk" | "trunk_link" | "primary" | "primary_link"
@@ -208,7 +208,7 @@ pub(super) fn is_building(tags: BlockTags<'_, '_>) -> bool {
     tag(tags, "building").is_some_and(|building| building != "no")
 }
 
-/// Returns, for each object of a block in file order, whether it is a relation with a wanted area.
+/// Returns, for each object of a block in file order, whether it is a relation whose area the index may contain.
 pub(super) fn wanted_areas(block: &Block<'_>) -> FormatResult<Vec<bool>> {
     let mut wanted = Vec::new();
     block.try_for_each(|element| {

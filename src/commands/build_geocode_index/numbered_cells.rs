@@ -1,8 +1,8 @@
 //! The cells of a grid over the earth that contain nodes with a house number.
 //!
-//! The index keeps a building if a node with a house number may lie in it. To bound the memory, blocks of cells share a
-//! fixed number of slots, to which they are hashed. The index may therefore keep a building needlessly, which uses a
-//! little space and changes no answer.
+//! The index keeps a building if a node with a house number may lie in it. To bound the memory, blocks of cells are
+//! hashed to a fixed number of slots. Blocks with the same slot cannot be told apart, so the index may keep a building
+//! needlessly. This uses a little space and changes no answer.
 
 use crate::geometry::{Extent, Point};
 use std::sync::OnceLock;

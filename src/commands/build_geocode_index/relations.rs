@@ -79,7 +79,7 @@ impl Relations {
         Ok(())
     }
 
-    /// Returns the facts. They are complete: blocks must not be read after the first call.
+    /// Returns the facts from all blocks. No block may be read after the first call.
     fn gathered(&self) -> &Gathered {
         self.gathered.get_or_init(|| {
             let mut gathered = std::mem::take(&mut *lock(&self.gathering));
@@ -151,7 +151,7 @@ impl Gathered {
         if self.houses.len() == before {
             return;
         }
-        // A house may be a member of a relation any number of times.
+        // A relation may list the same house several times.
         let mut own = self.houses.split_off(before);
         own.sort_unstable();
         own.dedup();

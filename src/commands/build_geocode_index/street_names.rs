@@ -22,7 +22,7 @@ const IN_LANGUAGE: usize = OTHER_NAMES.len();
 /// The rank of variants of `name` and of [`OTHER_NAMES`], such as `alt_name:de` and `name_1`.
 const FURTHER: usize = IN_LANGUAGE + 1;
 
-/// Returns the rank of a key among the keys of names besides `name`; `None` if it is not the key of a name.
+/// Returns the rank of a key among the keys of names besides `name`; `None` for `name` and for keys of other tags.
 fn rank(key: &str) -> Option<usize> {
     if let Some(rank) = OTHER_NAMES.iter().position(|name| *name == key) {
         return Some(rank);
@@ -42,7 +42,7 @@ fn rank(key: &str) -> Option<usize> {
     names.any(is_further).then_some(FURTHER)
 }
 
-/// Whether a key is that of a name of a street.
+/// Whether a tag with this key is a name of a street.
 pub(super) fn is_street_name(key: &str) -> bool {
     key == "name" || rank(key).is_some()
 }
@@ -77,7 +77,7 @@ mod tests {
             ),
             (&[("tiger:name_base", "B"), ("noname", "yes")], None),
             (&[("name:pronunciation", "B"), ("name:fr", "")], None),
-            // The rule for names of places does not accept these two languages either.
+            // `de-` and `sr:Latn` are not valid language tags.
             (&[("name:de-", "B"), ("name:sr:Latn", "C")], None),
         ] {
             assert_eq!(street_name(tags), name, "{tags:?}");

@@ -63,7 +63,7 @@ pub struct ListedProblem {
     pub lon: Option<f64>,
 }
 
-/// A problem without the name of its object, for display.
+/// A wrapper that displays a problem without naming its object.
 struct Description<'p>(&'p Problem);
 
 impl fmt::Display for Description<'_> {
@@ -147,7 +147,7 @@ pub(super) fn check(
     })
 }
 
-/// Writes a problem at a location as a point. If segments are concerned, also writes these as lines.
+/// Writes a problem as a point at its location, and the segments that it concerns as lines.
 fn write(
     writer: &mut ProblemWriter,
     problem: &Problem,

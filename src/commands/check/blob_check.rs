@@ -11,7 +11,7 @@ use crate::pbf::{BlobEntry, Block};
 pub(super) type BlobEnds = (TypeThenId, TypeThenId, i64, i64);
 
 /// The position of a violation in its blob. Consists of the kind of the object, the number of objects of that kind
-/// before it, and whether the id occurs again. An id can both occur again and be out of order.
+/// before it, and whether its id is a duplicate. An id can be both a duplicate and out of order.
 pub(super) type ViolationPosition = (ObjectKind, u64, bool);
 
 /// The findings of a worker in a blob, for one kind of objects.
@@ -23,13 +23,13 @@ pub(super) struct BlobFindings {
     pub ends: Option<BlobEnds>,
     /// The number of objects of the kind.
     pub count: u64,
-    /// The ids of the kind in block order, if they are collected and not in `batch`.
+    /// The ids of the objects of the kind in block order, if ids are collected and not in `batch`.
     pub ids: Vec<i64>,
-    /// The ids of the kind, if they are collected and strictly ascending.
+    /// The ids of the objects of the kind, if ids are collected and strictly ascending.
     pub batch: IdBatch,
     /// The first violations, at most [`KindCheck::max_listed`].
     pub violations: Vec<(ViolationPosition, IdViolation)>,
-    /// The number of further ids that are out of order, and of further ids that occur again.
+    /// The number of further ids that are out of order, and the number of further duplicate ids.
     pub more_violations: [u64; 2],
     /// The first references to missing objects, at most [`KindCheck::max_listed`]. If several relations refer to the
     /// same missing node or way, only the first reference is listed.
@@ -60,8 +60,8 @@ impl BlobFindings {
     }
 }
 
-/// The treatment of the locations that ways store for nodes that are not in the file. A reference whose location is
-/// known is not missing.
+/// The treatment of the locations that ways store for nodes that are not in the file. Unless stored locations are
+/// ignored, a reference with a stored location does not count as missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StoredLocationUse {
     /// Stored locations do not count: every reference to a node that is not in the file is missing.
@@ -166,7 +166,7 @@ impl KindCheck {
         self.full && self.checks_ids
     }
 
-    /// Moves the collected ids of a blob to `all`, unless duplicates have to be found among them.
+    /// Moves the collected ids of a blob to `all`, unless they are still needed to find duplicates.
     pub(super) fn move_ids_to(&self, mut found: BlobFindings, all: &SharedIdSet) -> BlobFindings {
         if !self.finds_all_duplicates() {
             all.add(&std::mem::take(&mut found.batch));
@@ -184,8 +184,7 @@ impl KindCheck {
         }
     }
 
-    /// Whether a blob has to be read. If its objects only have to be counted, the entry of a blob with a single kind
-    /// suffices.
+    /// Whether a blob has to be read. To count the objects of a blob with a single kind, its entry suffices.
     pub(super) fn needs_payload(&self, entry: &BlobEntry) -> bool {
         self.refs || self.places || self.needs_keys(entry)
     }
@@ -407,7 +406,7 @@ impl KindCheck {
         )
     }
 
-    /// Looks up the nodes of ways, many at a time.
+    /// Looks up the nodes of ways in batches that may span several ways.
     fn check_node_refs(
         &self,
         block: &Block<'_>,

@@ -1,5 +1,5 @@
-//! Checks the contents of blobs beyond ids and references, such as strings, indices, and the features that the header
-//! declares.
+//! Checks the contents of blobs other than ids and references, such as strings and indices. Compares these contents
+//! with the features that the header declares.
 
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobDecoder, BlobPass, BlobPlan, PbfFile, PlannedFile};
@@ -20,7 +20,7 @@ pub struct Outside {
     pub lon: f64,
 }
 
-/// A fault in the contents of a file. Other commands refuse a file with a fault, or readers misunderstand the file.
+/// A fault in the contents of a file. Other commands refuse a file with this fault, or readers misunderstand the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
     /// The kind of the object; `None` if the fault concerns a whole blob or the file.
@@ -187,7 +187,7 @@ impl ContentRules {
     }
 }
 
-/// Returns the fault of a blob with objects that cannot be decoded.
+/// Returns the fault to report for a blob that cannot be decoded.
 fn damage_fault(error: &FormatError) -> ContentFault {
     ContentFault::new(None, error.to_string(), false)
 }
@@ -242,6 +242,6 @@ fn false_features(
     found
 }
 
-/// The description of the fault that the header declares locations on ways, but no way has locations.
+/// The description of a fault: the header declares locations on ways, but no way has locations.
 pub(super) const NO_WAY_HAS_LOCATIONS: &str =
     "the header declares LocationsOnWays, and no way has the locations of its nodes";

@@ -19,13 +19,13 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use twox_hash::XxHash3_64;
 
-/// The limits of the sort by content.
+/// The memory limits for sorting objects by the hashes of their contents.
 const LIMITS: RowLimits = RowLimits::new(32 << 20, 48 << 20);
 /// The sort keys are hashes of 63 bits. The sorter counts the keys by their 16 highest bits.
 const KEY: KeyBits = KeyBits::new(47, 63);
 /// The number of bytes of rows that are read at a time.
 const READ_MEMORY: usize = 24 << 20;
-/// The number of findings that are collected before they are sent.
+/// The number of findings that a worker collects before it sends them.
 const FINDINGS: usize = 1 << 10;
 
 /// The result of a search for doubled objects and keys.
@@ -136,7 +136,7 @@ pub(super) fn check(
     Ok(all.finish())
 }
 
-/// Returns `false` for each object of a block: member ways are not needed.
+/// Returns `false` for each object of a block, because the member ways of relations are not needed.
 fn select_no_areas(block: &Block<'_>) -> FormatResult<Vec<bool>> {
     let mut areas = Vec::new();
     block.try_for_each(|_| {
@@ -177,7 +177,7 @@ fn find_equal(
 struct Findings {
     max_listed: usize,
     result: DoubledCheck,
-    /// The first objects, by kind and rank of the id.
+    /// The first doubled objects, by kind and rank of the id.
     objects: BTreeMap<(ObjectKind, u64), DoubledObject>,
     /// The first repeated keys, by the kind of the object, the rank of its id, and the key.
     keys: BTreeMap<(ObjectKind, u64, String), DoubledObject>,
@@ -219,7 +219,7 @@ impl Findings {
     }
 }
 
-/// A row for the sorter. Rows of the same content have the same key and hash, and are ordered by id.
+/// A row for the sorter. Rows for objects with the same content have the same sort key and hash, and are ordered by id.
 struct ContentRow {
     /// A second hash. Together with the sort key, 127 bits of hashes are compared.
     hash: u64,
@@ -404,8 +404,8 @@ fn put_in_fixed_order(points: &mut Vec<Point>) {
 }
 
 /// Returns the index of the point with which the ring must begin to be lexicographically smallest. The ring does not
-/// repeat its first point at the end. Each comparison rules out a beginning, or extends the common prefix of two
-/// beginnings.
+/// repeat its first point at the end. Each comparison rules out a start index, or extends the common prefix of the
+/// rings that begin at two start indices.
 fn least_rotation(ring: &[Point]) -> usize {
     let len = ring.len();
     let (mut one, mut other, mut same) = (0, 1, 0);

@@ -115,8 +115,8 @@ mod tests {
     use crate::pbf::{Compression, FrameEncoder, HeaderBlock, IdTableBuilder, Object, feature};
     use crate::runtime::Context;
 
-    /// Writes three blobs, with the nodes 1 to 100, 101 to 199, and 200, and an id table of the given nodes and their
-    /// blobs. Returns the findings of `check --index`.
+    /// Writes three blobs, with the nodes 1 to 100, 101 to 199, and 200, and an id table with the pairs of a node and a
+    /// blob in `table`. Returns the findings of `check --index`.
     fn findings_for_table(table: impl IntoIterator<Item = (i64, u32)>) -> Vec<String> {
         let directory = tempfile::tempdir().unwrap();
         let (path, ctx) = (directory.path().join("a.osm.pbf"), Context::default());

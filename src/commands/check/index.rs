@@ -18,7 +18,8 @@ pub struct IndexCheck {
     pub in_table: u64,
     /// Whether the file has a spatial layout. `cat` can rebuild indexes, but not a spatial layout.
     pub spatial_layout: bool,
-    /// The number of objects in undamaged blobs whose ids are in ranges of the id table; 0 if the file has no id table.
+    /// The number of objects whose ids are in ranges of the id table; 0 if the file has no id table. Objects in damaged
+    /// blobs do not count.
     pub in_id_table: u64,
     /// The number of undamaged blobs whose payload was compared with a content hash in the table of contents.
     pub hashed: u64,
@@ -128,7 +129,7 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
     Ok(comparison.finish())
 }
 
-/// The finding about an entry that describes no blob.
+/// The finding about an entry of the table of contents whose blob does not exist.
 const NO_BLOB: &str = "the table of contents has an entry for a blob that does not exist";
 
 /// Compares the blobs of a file with its indexes, in file order, and collects the findings.
@@ -196,8 +197,8 @@ impl<'f> IndexComparison<'f> {
         self.plan.entries.push(found);
     }
 
-    /// Consumes the entries of the table of contents up to the given blob, and returns the entry of that blob, if there
-    /// is one. Counts the entries before it as differences, because they have no blob.
+    /// Consumes the entries of the table of contents up to the given blob. Returns the entry of that blob; `None` if
+    /// the table has none. Counts the earlier entries as differences, because their blobs do not exist.
     fn advance_to_entry_of(&mut self, blob: &BlobEntry) -> Option<&'f BlobEntry> {
         while let Some(entry) = self.entries.as_slice().first()
             && entry.offset <= blob.offset
@@ -228,8 +229,8 @@ impl<'f> IndexComparison<'f> {
         }
     }
 
-    /// Returns the ranges of the id table, if the file has one that can be read. Reports a damaged table as a
-    /// difference.
+    /// Returns the ranges of the id table; `None` if the file has no id table or the table is damaged. Reports a
+    /// damaged table as a difference.
     fn usable_ids<'i>(&mut self, read: Option<FormatResult<IdRanges<'i>>>) -> Option<IdRanges<'i>> {
         match read? {
             Ok(ranges) => Some(ranges),
@@ -301,7 +302,7 @@ impl<'f> IndexComparison<'f> {
         self.check
     }
 
-    /// Checks the statements of the table of contents about the whole file.
+    /// Checks the facts about the whole file that the table of contents and the header state.
     fn check_whole_file(&mut self, toc: &Toc) {
         let (plan, flags) = (&self.plan, toc.flags);
         // The order of a damaged blob is unknown, so the file counts as sorted unless the other blobs prove otherwise.

@@ -26,7 +26,7 @@ pub(super) struct ComparedLocations {
 
 /// Compares the locations that ways store with those of the nodes in the file. Lists at most `max_listed` differences.
 /// Returns `None` if the locations of the nodes fit neither into memory nor on the disk, or if locations in ways are
-/// malformed, which is a fault of the contents.
+/// malformed. The check of the contents reports malformed locations.
 pub(super) fn compare_with_nodes(
     source: PlannedFile<'_>,
     max_listed: usize,
@@ -134,7 +134,7 @@ pub(super) fn count_unused_nodes(source: PlannedFile<'_>) -> Result<u64> {
         },
         &mut used,
     )?;
-    // Usually all untagged nodes are members of relations.
+    // Usually all untagged nodes are members of relations. The ways then need not be read.
     if used.len() < untagged.len() {
         source.ctx.expect_phases(1);
         source.scan("nodes of ways").collect(

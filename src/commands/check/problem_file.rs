@@ -29,7 +29,7 @@ const PROPERTIES: [&str; 7] = [
 pub struct ProblemFile {
     /// The file.
     pub target: OutputTarget,
-    /// The format of the features. Features have the attributes `@type` and `@id` in any case.
+    /// The format of the features. Features always have the attributes `@type` and `@id`.
     pub format: FeatureOptions,
 }
 
@@ -66,8 +66,8 @@ impl ProblemWriter {
         })
     }
 
-    /// Writes a point and, if `lines` has lines, these as a second feature. Both features have the same properties. A
-    /// table has a row for the point only.
+    /// Writes `point` as a feature and, unless `lines` is empty, the lines as a second feature. Both features have the
+    /// same properties. A table has a row for the point only.
     pub(super) fn put(
         &mut self,
         (kind, id): (ObjectKind, i64),

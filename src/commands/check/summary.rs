@@ -50,14 +50,14 @@ pub struct Summary {
     /// The form of the file with regard to the locations in ways: `plain`, `located, with all nodes`, `located, needed
     /// nodes only` or `mixed`; `None` if `nodes` is `None`.
     pub form: Option<&'static str>,
-    /// The numbers of references of ways whose locations are known and unknown. They are counted if the references of
+    /// The numbers of references of ways with known and with unknown locations. They are counted if the references of
     /// ways are checked without [`Options::needs_nodes`](super::Options::needs_nodes), or if the locations that ways
     /// store are compared with those of the nodes; otherwise `None`.
     pub locations: Option<ReferenceLocations>,
-    /// The number of nodes without tags to which no way and no relation refers, in a file without the nodes that only
-    /// ways need; `None` for other files, and if references were not checked.
+    /// The number of nodes without tags to which no way and no relation refers. Counted only if references are checked
+    /// and `form` is `located, needed nodes only`; otherwise `None`.
     pub unused_nodes: Option<u64>,
-    /// The first ids that are out of order or occur again, in file order, at most
+    /// The first ids that are out of order or occurred before, in file order, at most
     /// [`Options::max_listed`](super::Options::max_listed).
     pub listed_ids: Vec<IdViolation>,
     /// The first references to missing objects, at most [`Options::max_listed`](super::Options::max_listed). References
@@ -71,7 +71,7 @@ pub struct Summary {
     /// [`Options::max_listed`](super::Options::max_listed).
     pub listed_outside: Vec<Outside>,
     /// The first faults in the contents, at most [`Options::max_listed`](super::Options::max_listed). Faults of blobs
-    /// come first, in file order, then contradictions to the header.
+    /// come first, in file order, then contradictions between the blobs and the header.
     pub listed_faults: Vec<Fault>,
 }
 
@@ -149,7 +149,7 @@ impl ReferenceLocations {
     }
 }
 
-/// An object whose id is out of order or occurs again.
+/// An object whose id is out of order or occurred before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct IdViolation {
     /// The kind of the object.
@@ -236,7 +236,7 @@ impl Summary {
         found.unwrap_or(0)
     }
 
-    /// Returns the number of all objects whose ids are out of order or occur again, whether they are listed or not.
+    /// Returns the number of all objects whose ids are out of order or occurred before, whether they are listed or not.
     pub fn id_violations(&self) -> u64 {
         let duplicates = self.duplicates.or(self.duplicates_in_a_row);
         self.out_of_order.unwrap_or(0) + duplicates.unwrap_or(0)

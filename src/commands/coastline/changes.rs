@@ -11,8 +11,8 @@ use crate::runtime::Context;
 use std::fs;
 use std::path::Path;
 
-/// Returns whether the change files of the options change a coastline or one of its nodes. A way also counts if it was
-/// a coastline when the directory was written. Returns true if there is no directory of an earlier run.
+/// Whether the change files change a coastline or one of its nodes. A way counts as a coastline if its new tags say so,
+/// or if it was one in the earlier run. Also true if there is no directory of an earlier run.
 pub(super) fn may_change_coast(options: &Options, ctx: &Context) -> Result<bool> {
     let Some(directory) = &options.directory else {
         return Ok(true);
@@ -41,7 +41,7 @@ fn is_coastline(tag: (&str, &str)) -> bool {
     tag == ("natural", "coastline")
 }
 
-/// Returns whether a coastline of the input has one of the nodes.
+/// Whether a coastline of the input refers to one of the nodes.
 fn has_coastline_with(nodes: &IdSet, options: &Options, ctx: &Context) -> Result<bool> {
     let reader = open_any(&options.coast.input, ctx)?;
     let reader = reader.kinds(KindSet::of(ObjectKind::Way));
@@ -57,7 +57,7 @@ fn has_coastline_with(nodes: &IdSet, options: &Options, ctx: &Context) -> Result
     Ok(found.contains(&true))
 }
 
-/// Reads the ids of the coastlines of an earlier run; `None` if there is no such file.
+/// Reads the ids of the coastlines of an earlier run; `None` if there is no file at `path`.
 fn read_ways(path: &Path) -> Result<Option<IdSet>> {
     let Ok(text) = fs::read_to_string(path) else {
         return Ok(None);

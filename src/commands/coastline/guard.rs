@@ -21,7 +21,7 @@ const GRID: Grid = Grid {
 };
 /// Twice the area of a square degree, in squared units of 1e-7 degree.
 const DOUBLED_DEGREE: f64 = 2e14;
-/// The possible paths of the file with the land in a directory that another program wrote.
+/// The possible paths of the land file within a directory that another program wrote.
 const LAND: [&str; 2] = [
     "land-polygons-complete-4326/land_polygons.shp",
     "land_polygons.shp",
@@ -45,7 +45,8 @@ struct LandCell {
     lat: i32,
     /// The area in square degrees.
     land: f64,
-    /// The area of further land, whose coastline went the wrong way round and was turned around.
+    /// The area in square degrees of turned land, whose coastline went the wrong way round and was turned around. It is
+    /// not part of `land`.
     #[serde(default)]
     turned: f64,
 }
@@ -100,14 +101,14 @@ impl fmt::Display for CoastLoss {
 #[derive(Default)]
 struct LandCollector {
     rings: u64,
-    /// By the number of the cell, twice the area of certain land and twice the area of turned land, in squared units of
-    /// 1e-7 degree.
+    /// For each cell, twice the area of the land that is not turned, and twice the area of the turned land, in squared
+    /// units of 1e-7 degree.
     cells: BTreeMap<[i32; 2], [i128; 2]>,
 }
 
 impl LandCollector {
-    /// Adds the area of a ring to the certain or to the turned land, or subtracts it if the ring is a hole. The ring
-    /// may have either direction.
+    /// Adds the area of a ring to the turned land if `is_turned` is set, and to the other land otherwise. Subtracts the
+    /// area if the ring is a hole. The ring may have either direction.
     fn add(&mut self, ring: &[Point], is_hole: bool, is_turned: bool) {
         let area = doubled_area(ring);
         let Some(extent) = Extent::of(ring).filter(|_| area != 0) else {
@@ -247,7 +248,7 @@ impl LandCensus {
     }
 }
 
-/// The part of the summary of a directory that has the land.
+/// The part of a stored summary that contains the land.
 #[derive(Deserialize)]
 struct StoredCensus {
     census: LandCensus,

@@ -1,4 +1,4 @@
-//! The layers of a coast, and the files in which they are written.
+//! The layers of a coast, and the files to which they are written.
 
 use super::{CoastLayer, LayerFormat};
 use crate::error::Result;
@@ -42,7 +42,7 @@ pub(super) enum LayerPlace {
 
 impl LayerSpec {
     /// Returns the files of a directory: lines, whole land, and problems; with `is_split` also land and water in cells,
-    /// and otherwise whole water. The names are those that makers of maps expect.
+    /// and otherwise whole water. The names are those that map makers expect.
     pub(super) fn of_directory(is_split: bool, projections: &[Projection]) -> Vec<Self> {
         let mut specs = Vec::new();
         let mut add = |layer, is_split, projection, path: String, format| {
@@ -92,7 +92,7 @@ impl LayerSpec {
         }
     }
 
-    /// Returns the targets of the files; none if the files are in the output directory.
+    /// Returns the targets of the files; an empty list if the files are in the output directory.
     pub(super) fn targets(&self) -> Vec<OutputTarget> {
         match (&self.place, &self.format) {
             (LayerPlace::Directory(_), _) => Vec::new(),
@@ -104,7 +104,7 @@ impl LayerSpec {
         }
     }
 
-    /// Encodes rows.
+    /// Encodes rows in the format of the file.
     pub(super) fn encode(&self, rows: &[CoastRow]) -> Result<EncodedRows> {
         Ok(match &self.format {
             LayerFormat::Shapefile => {
@@ -138,7 +138,7 @@ impl LayerSpec {
         })
     }
 
-    /// Begins the file.
+    /// Opens the file for writing.
     pub(super) fn open(
         &self,
         directory: &mut Option<OutputDirectory>,
@@ -186,7 +186,8 @@ impl LayerSpec {
     }
 }
 
-/// Returns the target of another file of a Shapefile, or the same target if the ending is empty.
+/// Returns the target of the file of a Shapefile that has the given ending. Returns `target` itself if the ending is
+/// empty or the target is not a file.
 fn target_of_ending(target: &OutputTarget, ending: &str) -> OutputTarget {
     match target {
         OutputTarget::File { path, overwrite } if !ending.is_empty() => {

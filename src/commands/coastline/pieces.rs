@@ -1,4 +1,4 @@
-//! The parts of a coast that are encoded at a time.
+//! The pieces into which a coast is divided for encoding.
 
 use super::CoastLayer;
 use super::layers::{EncodedRows, LayerSpec};
@@ -17,7 +17,8 @@ const ITEMS: usize = 256;
 const WHOLE_E7: u32 = 3_600_000_000;
 const QUARTER_E7: u32 = 900_000_000;
 
-/// The layer of rows, whether they are divided into cells, and the box that the map shows.
+/// The key of rows that several files share: the layer, whether polygons are divided into cells, and the box that the
+/// map of the projection shows.
 type RowsKey = (CoastLayer, bool, Option<Extent>);
 
 /// A part of a coast.
@@ -108,7 +109,7 @@ fn cells<'c>(
         _ => None,
     };
     let cells = land.into_iter().flatten().filter_map(move |cell| {
-        // The iterators over the land and over the region have the same cells.
+        // The iterators over the land and over the region return the same cells in the same order.
         let region = region
             .as_mut()
             .and_then(Iterator::next)
@@ -151,8 +152,8 @@ impl LayerPiece<'_> {
         Ok(encoded)
     }
 
-    /// Returns the part of the box of the piece that the map of a projection shows; `None` if it shows nothing, or if
-    /// the piece is not cut at the edges of maps.
+    /// Returns the part of the piece's bounding box that the map of a projection shows. Returns `None` if the map shows
+    /// no part of the box, or if the piece is not cut at the edges of maps.
     fn shown_extent(&self, projection: Projection) -> Option<Extent> {
         let extent = match self {
             Self::Lines(_) | Self::Problems(_) => None,
@@ -162,7 +163,7 @@ impl LayerPiece<'_> {
         extent.and_then(|extent| intersection(&extent, &projection.bounds()))
     }
 
-    /// Returns the rows that the piece has for a file; none if the file consists of pieces of another kind.
+    /// Returns the rows of the piece for a file; an empty list if the file does not contain pieces of this kind.
     fn rows(&self, spec: &LayerSpec) -> Vec<CoastRow> {
         match (self, spec.layer, spec.is_split) {
             (Self::Lines(lines), CoastLayer::Lines, _) => lines.iter().map(line_row).collect(),

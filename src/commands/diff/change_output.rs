@@ -51,7 +51,7 @@ impl ChangeOutput {
 }
 
 impl Deletions {
-    /// Returns the action of a change. `found` is the action that follows from the files.
+    /// Returns the action of a change. `found` is the action that follows from which of the files have the object.
     pub(super) fn action_of(&self, object: &Object<'_>, found: ChangeAction) -> ChangeAction {
         if self.creates_version_1 {
             ChangeAction::of(object)

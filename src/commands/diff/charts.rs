@@ -66,7 +66,7 @@ pub(super) struct Edits {
     pub nodes_of_ways: u64,
     /// The number of relations whose members changed.
     pub members: u64,
-    /// The number of ways that store other locations for nodes that the files do not have.
+    /// The number of ways whose stored locations changed for nodes that the files do not have.
     pub relocated: u64,
     /// The number of objects that differ only in metadata.
     pub metadata_only: u64,
@@ -79,7 +79,7 @@ pub(super) struct Times {
     pub unit: &'static str,
     /// The first time, such as `2026-11`, `2026-11-24` or `2026-11-24T13`; `None` if no new version has a timestamp.
     pub first: Option<String>,
-    /// The number of created and modified objects, for each time from the first to the last one.
+    /// The numbers of created and modified objects, for each time from the first to the last one.
     pub counts: Vec<[u64; 2]>,
 }
 
@@ -116,7 +116,7 @@ pub(super) struct ChangeCharts {
     nodes: [Vec<(i64, Change)>; 2],
     ways_without_place: [u64; 3],
     edits: Edits,
-    /// The number of created and modified objects by hours since 1970.
+    /// The numbers of created and modified objects, by hours since 1970.
     hours: BTreeMap<i64, [u64; 2]>,
     keys: HashMap<String, [u64; 3]>,
     users: HashMap<String, [u64; 3]>,
@@ -212,8 +212,8 @@ impl ChangeCharts {
         }
     }
 
-    /// Counts the keys of a created or deleted object, or those keys of a modified object whose values differ from
-    /// `old`.
+    /// Counts the keys of a created or deleted object. For a modified object, counts only the keys that were added or
+    /// removed, or whose values were changed, in comparison with `old`.
     fn add_keys(&mut self, change: Change, object: &Object<'_>, old: &Object<'_>) {
         let is_modified = change == Change::Modified;
         for (key, value) in object.tags.iter() {

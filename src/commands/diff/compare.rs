@@ -27,7 +27,7 @@ pub(super) struct StepFindings<C> {
     pub text: String,
     /// The changes that turn the old file into the new one, if they are collected.
     pub changes: ChangeSet,
-    /// The counts of the differences; `None` if they are not wanted, or come in another part.
+    /// The counts of the differences; `None` if differences are not counted, or if another part has the counts.
     pub counts: Option<Box<C>>,
 }
 
@@ -142,7 +142,7 @@ impl<'d, C: DifferenceCounts> Comparison<'d, C> {
         self.only.is_none_or(|only| only.contains(id.kind, id.id))
     }
 
-    /// Whether changes are made.
+    /// Whether the differences are written or collected as changes.
     const fn makes_changes(&self) -> bool {
         matches!(self.format, Some(Format::Osc(_)))
     }
@@ -327,8 +327,8 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
         }
     }
 
-    /// Compares the objects of a pair. One of them is `None` if only one file has the object. Counts the result and
-    /// writes the difference.
+    /// Compares the objects of a pair. `old` or `new` is `None` if only the other file has the object. Counts the
+    /// result and writes the difference.
     fn compare(&mut self, old: Option<Head<'a>>, new: Option<Head<'a>>) -> FormatResult<()> {
         let Some(known) = old.or(new) else {
             return Ok(());
@@ -540,8 +540,8 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
             }
             _ => return None,
         }
-        // `old` and `new` of a long object have lists as large as the part. They are freed here, and not held while the
-        // part waits to be merged.
+        // The lists in `old` and `new` may be as large as the part. They are freed here, so that they do not use memory
+        // while the part waits to be merged.
         (self.old, self.new) = Default::default();
         Some(StepFindings {
             text,

@@ -59,7 +59,7 @@ impl<'a> ShardCursor<'a> {
         }
     }
 
-    /// Returns the blob of the next object.
+    /// Returns the blob that contains the object in `head`.
     pub(super) fn source(&self) -> Option<&'a Source> {
         self.current.as_ref().map(|(source, _, _)| *source)
     }

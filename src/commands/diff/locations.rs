@@ -1,4 +1,4 @@
-//! The rule that decides which of the locations that ways store are compared.
+//! The rule that decides which stored locations of ways are compared.
 //!
 //! The location of a node reference is that of the node. If a file has the node, the node is compared, and the stored
 //! location is not. If neither file has the node, the stored location is part of the way. The ids of the nodes are read
@@ -45,7 +45,7 @@ pub(super) struct LocationRule<'s> {
 #[derive(Default)]
 struct DroppedNodes {
     ids: IdSet,
-    /// The offsets of the blobs of the new file that contain such ways.
+    /// The offsets of the blobs of the new file that contain these ways.
     blobs: FxHashSet<u64>,
 }
 
@@ -88,7 +88,7 @@ impl<'s> LocationRule<'s> {
         })
     }
 
-    /// Whether a way may be a change although it is equal in both files.
+    /// Whether there are dropped nodes. If so, a way may be a change although it is equal in both files.
     pub(super) fn has_dropped_nodes(&self) -> bool {
         !self.dropped.ids.is_empty()
     }
@@ -98,8 +98,8 @@ impl<'s> LocationRule<'s> {
         self.dropped.blobs.contains(&entry.offset)
     }
 
-    /// Sets `moved` to the indices of the references of two ways whose stored locations count as different. The result
-    /// is empty if the ways do not have the same references, and for other objects.
+    /// Sets `moved` to the indices of the references for which the stored locations of two ways count as different.
+    /// Leaves `moved` empty if the ways do not have the same references, or if the objects are not ways.
     pub(super) fn find_moved(
         &self,
         old: &Side<'_>,
@@ -159,11 +159,11 @@ impl<'s> LocationRule<'s> {
     }
 }
 
-/// The references that two versions of a way have in common, and the locations that each of them stores.
+/// The references of a way, which are the same in both versions, and the locations that each version stores.
 type StoredOfBoth<'s> = (&'s [i64], [&'s [Option<Location>]; 2]);
 
-/// Returns the references of two ways and the locations that each of them stores; `None` if the references differ, or
-/// if the objects are not ways.
+/// Returns the references of two ways and the locations that each way stores; `None` if the references differ, or if
+/// the objects are not ways.
 fn shared_references<'s>(old: &'s Side<'_>, new: &'s Side<'_>) -> Option<StoredOfBoth<'s>> {
     let (
         ObjectBody::Way {
@@ -222,8 +222,8 @@ fn may_depend_on_ways(sides: &[order::Side; 2]) -> bool {
     sides.iter().all(has_located_ways) && sides.iter().any(|side| form(side).may_lack_nodes())
 }
 
-/// Whether ways of a file store locations, according to the entries of its blobs. The header decides about blobs whose
-/// entries do not tell.
+/// Whether ways of a file store locations, according to the entries of its blobs. For blobs whose entries do not tell,
+/// the header decides.
 fn has_located_ways(side: &order::Side) -> bool {
     let declares = side.file.header.has(feature::LOCATIONS);
     side.plan.entries.iter().any(|entry| {
@@ -232,7 +232,7 @@ fn has_located_ways(side: &order::Side) -> bool {
     })
 }
 
-/// Adds the nodes with a location to `ids`. Reads the blobs that `picks` selects.
+/// Adds the nodes with a location to `ids`. Reads only the blobs that `picks` selects.
 fn read_nodes(
     side: &order::Side,
     picks: impl Fn(&BlobEntry) -> bool,

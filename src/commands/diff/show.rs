@@ -58,8 +58,8 @@ impl SignedText {
     }
 }
 
-/// Appends a line for each difference between two versions of an object. `moved` has the indices of the references of a
-/// way whose stored locations count as different.
+/// Appends a line for each difference between two versions of an object. `moved` has the indices of those references of
+/// a way for which the stored locations count as different.
 pub(super) fn put_details(
     out: &mut String,
     old: &Side<'_>,
@@ -101,7 +101,7 @@ pub(super) fn put_details(
     }
 }
 
-/// Appends a line for each difference in the location of a node and in metadata.
+/// Appends a line for each difference in the location of a node, in visibility, and in metadata.
 fn put_attributes(out: &mut String, old: &Side<'_>, new: &Side<'_>, equality: Equality) {
     let mut line = |name: &str, old: String, new: String| {
         if old != new {

@@ -12,7 +12,7 @@ use crate::pbf::Relation;
 use crate::runtime::{Batches, Context};
 use std::path::PathBuf;
 
-/// The features of a thread, which the maker of a caller takes.
+/// An output that passes the features of a thread to a maker of the caller.
 struct MadeFeatures<M>(M);
 
 impl<M: FeatureMaker> FeatureOutput for MadeFeatures<M> {

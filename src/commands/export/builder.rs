@@ -123,8 +123,8 @@ impl<'s, O: FeatureOutput> FeatureBuilder<'s, O> {
         }
     }
 
-    /// Collects the tags in a list, and calls `make` with the list. Unless the rules keep repeated keys, tags whose key
-    /// an earlier tag has are removed first.
+    /// Collects the tags in a list, and calls `make` with the list. Unless the rules keep repeated keys, only the first
+    /// tag with each key is in the list.
     fn with_tags<'t>(
         &mut self,
         tags: impl Iterator<Item = (&'t str, &'t str)>,
@@ -141,8 +141,8 @@ impl<'s, O: FeatureOutput> FeatureBuilder<'s, O> {
         self.tags = recycled(list);
     }
 
-    /// Whether the filter still selects the current object by its tags without repeated keys. The filter has selected
-    /// the object by all of its tags. `is_area` tells whether the object is an area.
+    /// Whether the filter still selects the current object if only the first tag with each key counts. The filter has
+    /// already selected the object by all of its tags. `is_area` tells whether the object is an area.
     fn still_selects(
         &self,
         (object, is_area): (ObjectId, impl FnOnce() -> bool),

@@ -16,8 +16,8 @@ pub struct Config {
     pub attributes: Attributes,
     /// The options of the format, as pairs of name and value.
     pub format_options: Vec<(String, String)>,
-    /// The rules for closed ways and for tags. If the file has a rule only for lines or only for areas, the other rule
-    /// is its negation.
+    /// The rules for closed ways and for tags. If the file has a rule for lines but none for areas, or the reverse, the
+    /// missing rule is the negation of the other.
     pub rules: FeatureRules,
     /// The warnings about the file.
     pub warnings: Vec<String>,

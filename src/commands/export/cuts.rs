@@ -1,5 +1,5 @@
-//! Cuts the geometries of features at the antimeridian and at the edges of a region, and selects those that share a
-//! point with a region.
+//! Cuts the geometries of features at the antimeridian and at the edges of a region, and selects the features that
+//! share a point with a region.
 
 use super::FeatureRules;
 use crate::area::{AreaPolygon, cut_polygons, polygon_of};

@@ -84,7 +84,8 @@ impl FeaturePass<'_> {
         let visits = Visits {
             nodes: types.points && selects(ObjectKind::Node),
             untagged_nodes: rules.keep_untagged,
-            // A filter with conditions on metadata judges an object again after some of its tags were left out.
+            // A filter with conditions on metadata is applied again after repeated keys of an object were left out, and
+            // then needs the metadata.
             info: self.needs.info || filter.needs_metadata(),
             ways: (types.lines || types.areas) && selects(ObjectKind::Way),
             areas: relations || self.needs.relations.is_some(),

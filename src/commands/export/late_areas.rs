@@ -21,7 +21,7 @@ const LIMITS: RowLimits = RowLimits::new(32 << 20, 64 << 20);
 const KEY: KeyBits = KeyBits::new(8, 63);
 /// The size in bytes of the header of a row: the rank of the way, the index of the member, and the rank of the object.
 const PLACE_LEN: usize = 20;
-/// The number of areas in a range of the sort.
+/// The approximate number of areas in a range of sort keys. The areas are read range by range.
 const RANGE: u64 = 10_000;
 /// The maximum size in memory of the areas that are read at a time, in bytes.
 const READ_MEMORY: usize = 16 << 20;

@@ -6,7 +6,7 @@ use crate::geometry::Point;
 use crate::osm::ObjectKind;
 use crate::pbf::Member;
 
-/// The types of relations that are usually written as lines. In tables, this is the default.
+/// The types of relations that are usually written as lines. Tables have these relations as lines by default.
 pub const LINE_RELATIONS: [&str; 3] = ["route", "waterway", "superroute"];
 
 /// The lines of a relation, and whether some of its ways, nodes of these ways, or member relations are missing.
@@ -18,8 +18,8 @@ pub(super) struct RelationLines {
 }
 
 impl RelationLines {
-    /// Merges the member ways of a relation in the order of its members. A member relation that is a route or the like
-    /// is replaced by its own ways.
+    /// Merges the member ways of a relation in the order of its members. A member relation that is a route or a
+    /// similar relation is replaced by its own ways.
     pub(super) fn of<'t, 'm>(
         id: i64,
         tags: impl Iterator<Item = (&'t str, &'t str)>,
@@ -66,8 +66,8 @@ struct LineMerger {
 }
 
 impl LineMerger {
-    /// Adds a line, and joins it with the previous line if they share an end point. Either line is reversed if this is
-    /// necessary, but not a previous line that was already joined with another line.
+    /// Adds a line, and joins it with the previous line if they share an end point. If necessary, the new line is
+    /// reversed. The previous line is also reversed if necessary, unless it was already joined with another line.
     fn add(&mut self, mut points: Vec<Point>) {
         points.dedup();
         let (Some(first), Some(last), true) = (points.first(), points.last(), points.len() > 1)

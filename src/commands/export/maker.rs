@@ -11,22 +11,22 @@ use crate::pbf::Info;
 pub struct FeatureView<'f>(pub(super) &'f Feature<'f>);
 
 impl<'f> FeatureView<'f> {
-    /// The kind of the object from which the feature was made.
+    /// Returns the kind of the object from which the feature was made.
     pub const fn kind(&self) -> ObjectKind {
         self.0.kind
     }
 
-    /// The id of the object.
+    /// Returns the id of the object.
     pub const fn id(&self) -> i64 {
         self.0.id
     }
 
-    /// The metadata of the object. It may be empty unless it was requested from [`batches`](super::batches()).
+    /// Returns the metadata of the object. It may be empty unless it was requested from [`batches`](super::batches()).
     pub const fn info(&self) -> &Info<'f> {
         &self.0.info
     }
 
-    /// The tags as pairs of a key and a value, in the order of the file.
+    /// Returns the tags as pairs of a key and a value, in the order of the file.
     pub const fn tags(&self) -> &[(&'f str, &'f str)] {
         self.0.tags
     }
@@ -36,19 +36,19 @@ impl<'f> FeatureView<'f> {
         put_wkb(out, &self.0.geometry, None);
     }
 
-    /// The area of polygons on the ellipsoid of WGS 84, in square metres; `None` for other geometries.
+    /// Returns the area of polygons on the ellipsoid of WGS 84, in square metres; `None` for other geometries.
     #[cfg(feature = "parquet")]
     pub fn area_m2(&self) -> Option<f64> {
         self.0.geometry.area_m2()
     }
 
-    /// The length of lines on the ellipsoid of WGS 84, in metres; `None` for other geometries.
+    /// Returns the length of lines on the ellipsoid of WGS 84, in metres; `None` for other geometries.
     #[cfg(feature = "parquet")]
     pub fn length_m(&self) -> Option<f64> {
         self.0.geometry.length_m()
     }
 
-    /// The box around the geometry, in units of 1e-7 degree.
+    /// Returns the box around the geometry, in units of 1e-7 degree.
     pub fn edges(&self) -> Option<Edges<i32>> {
         self.0.geometry.extent().map(|extent| extent.edges())
     }

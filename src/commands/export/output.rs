@@ -12,8 +12,8 @@ pub(super) trait FeatureOutput {
     type Part: Send;
 
     /// Takes a feature. `extent` is the box around it, and `relation` the relation from which an area was made. Returns
-    /// the themes for which the feature is counted, as a set of bits: bit 0 alone if there are no themes, and no bit if
-    /// features are not counted.
+    /// the themes for which the feature is counted, as a set of bits. Without themes, only bit 0 is set. No bit is set
+    /// if features are not counted.
     fn put(
         &mut self,
         feature: &Feature<'_>,
@@ -46,7 +46,8 @@ pub(super) struct FeatureNeeds<'a> {
     pub way_nodes: bool,
     /// The names of the themes; empty if the output has no themes.
     pub themes: Vec<String>,
-    /// Relations that are visited whether they become features or not.
+    /// The collector of relations, which are visited whether they become features or not; `None` if the output needs no
+    /// such relations.
     pub relations: Option<&'a dyn RelationCollector>,
 }
 

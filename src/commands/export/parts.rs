@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// The output of a table: one file, or a directory of files.
 pub(super) enum TableOutput {
-    /// One file. `None` once the file is started.
+    /// One file. `None` after writing to the file has started.
     File(Option<OpenOutput>),
     Directory(OutputDirectory),
 }

@@ -62,7 +62,7 @@ impl FeatureOutput for FeatureRows<'_> {
         for theme in theme_numbers(themes) {
             let key = self.partitioning.sort_key(&feature.geometry, extent, theme);
             self.rows.push(key, |out| put_row(out, feature));
-            // A feature of many themes has many rows.
+            // A feature of many themes has many rows, so the batch may become full in this loop.
             self.sorter.add_if_full(&mut self.rows);
         }
         themes

@@ -37,7 +37,8 @@ impl Tally {
         self.extent = Some(self.extent.map_or(extent, |all| all.and(&extent)));
     }
 
-    /// Adds a feature that is written once for each theme of the bit set `themes`. `extent` is the box around it.
+    /// Adds a feature that is written once for each theme of the bit set `themes`. `extent` is the box around the
+    /// feature.
     pub(super) fn add(&mut self, geometry: &Geometry<'_>, extent: Extent, themes: u64) {
         for theme in theme_numbers(themes) {
             *self.themes.entry(theme).or_default() += 1;

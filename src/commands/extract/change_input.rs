@@ -49,10 +49,10 @@ pub(super) fn check(file: &PbfFile, options: &Options, ctx: &Context) -> Result<
 #[derive(Debug, Clone, Copy, Default)]
 struct Unplaced {
     deletions: u64,
-    /// Ways with a node that is not in the file.
+    /// The number of ways with a node that is not in the file.
     ways: u64,
     all_ways: u64,
-    /// Relations without a member in the file.
+    /// The number of relations without a member in the file.
     relations: u64,
     all_relations: u64,
 }

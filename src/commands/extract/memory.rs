@@ -28,7 +28,7 @@ const BYTES_PER_BLOB: u64 = 2 * size_of::<BlobEntry>() as u64;
 /// The memory per kept id, in bytes, in a pass for one region and in a pass for several.
 const BYTES_PER_ID: [u64; 2] = [2, 6];
 /// The estimated number of kept ids per counted object in the regions, as numerator and denominator. The additional ids
-/// allow for ways, relations, nodes of ways outside of the regions, spare capacity, and the sampling error.
+/// allow for ways, relations, nodes outside of the regions, spare capacity, and the sampling error.
 const IDS_PER_NODE: [u64; 2] = [7, 4];
 /// The maximum number of blobs in a sample. A sample serves to estimate how many objects of a kind lie in each region.
 const SAMPLE_BLOBS: usize = 96;
@@ -39,8 +39,8 @@ const FILES_PER_OUTPUT: u64 = 3;
 
 /// The estimated memory of all regions, and the limits of a pass.
 pub(super) struct Budget {
-    /// The estimated number of nodes in each region. If the file lacks most nodes of its ways, the ways are counted as
-    /// well.
+    /// The estimated number of objects in each region: nodes, and also ways in the cases that
+    /// `estimate_objects_in_regions` describes.
     nodes: Vec<u64>,
     /// Memory that does not depend on the regions, in bytes.
     fixed: u64,
@@ -81,18 +81,18 @@ impl Budget {
         })
     }
 
-    /// Whether there are several regions, and no node and no way was found in any of them. If
+    /// Whether there are several regions, and neither a node nor a way was found in any of them. If
     /// [`Options::refuses_empty`] is set, all blobs were searched. Otherwise only a sample was searched.
     pub(super) fn has_found_nothing(&self) -> bool {
         self.nodes.len() > 1 && self.nodes.iter().all(|&nodes| nodes == 0)
     }
 
-    /// The maximum size of the cache of partial blobs, in bytes.
+    /// Returns the maximum size of the cache of partial blobs, in bytes.
     pub(super) fn max_cache_bytes(&self) -> u64 {
         MAX_CACHE_BYTES.min(self.limit / 8)
     }
 
-    /// The estimated memory in bytes of a pass over `regions` regions that together contain `nodes` nodes.
+    /// Returns the estimated memory in bytes of a pass over `regions` regions that together contain `nodes` nodes.
     fn pass_bytes(&self, nodes: u64, regions: usize) -> u64 {
         let an_id = BYTES_PER_ID[usize::from(regions > 1)];
         let ids = nodes * IDS_PER_NODE[0] / IDS_PER_NODE[1] * an_id;
@@ -154,9 +154,9 @@ impl Budget {
         ));
     }
 
-    /// The maximum memory of the ids in a pass over `regions` regions, in bytes. A single region cannot be divided, so
-    /// its ids are limited only if the user gave a limit. The ids may use at least an eighth of that limit, because the
-    /// estimate for everything else is generous.
+    /// Returns the maximum memory in bytes of the ids in a pass over `regions` regions. A single region cannot be
+    /// divided, so its ids are limited only if the user gave a limit. The ids may use at least an eighth of that limit,
+    /// because the estimate for everything else is generous.
     pub(super) fn max_id_bytes(&self, regions: usize) -> u64 {
         let left = self.limit.saturating_sub(self.pass_bytes(0, regions));
         match (regions, self.is_asked) {
@@ -211,7 +211,8 @@ fn estimate_objects_in_regions(
     Ok(found)
 }
 
-/// Adds the estimated number of nodes or ways in each region to `found`. Returns whether all numbers are 0.
+/// Adds the estimated number of nodes or ways in each region to `found`. Returns whether all numbers in `found` are 0
+/// afterwards.
 fn count_kind(
     kind: ObjectKind,
     areas: &AreaIndex,

@@ -30,7 +30,7 @@ pub(super) struct RegionMembers<'a> {
     areas: &'a AreaIndex,
     /// The sets of regions that [`SetNumber`]s stand for.
     sets: SetTable,
-    /// Whether the index proves that no object occurs twice in the file, not even in several versions.
+    /// Whether the index proves that each object occurs only once in the file, and not in several versions.
     each_once: bool,
     /// The blobs whose bounding box may meet a region, by their offset in the file. The value lists the regions that
     /// contain the box as a whole. It is `None` if a region may contain only a part of the box.
@@ -103,8 +103,8 @@ impl<'a> RegionMembers<'a> {
 
     /// Finds the objects that each region keeps, in one pass over the nodes, one over the ways, one over the relations,
     /// and a second pass over some of the ways. If ways have nodes that the file may lack, reads some of the nodes and
-    /// of the ways once more. Returns `None` if the ids need more than `limits.ids` bytes. Calls `after_nodes` once the
-    /// nodes are found, and returns its error.
+    /// of the ways once more. Returns `None` if the ids need more than `limits.ids` bytes. Calls `after_nodes` when the
+    /// nodes are found, and fails if it fails.
     pub(super) fn find(
         areas: &'a AreaIndex,
         strategy: &Strategy,
@@ -179,7 +179,7 @@ impl<'a> RegionMembers<'a> {
         self.added_ways = IdMap::default();
     }
 
-    /// The memory of the ids, in bytes.
+    /// Returns the memory of the ids, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         let nodes = [&self.nodes, &self.added_nodes];
         let others = [&self.ways, &self.added_ways, &self.relations];
@@ -337,7 +337,7 @@ impl<'a> RegionMembers<'a> {
         })
     }
 
-    /// The cache of the kept parts of blobs.
+    /// Returns the cache of the kept parts of blobs.
     pub(super) const fn cache(&self) -> &PartialBlobCache {
         &self.held
     }

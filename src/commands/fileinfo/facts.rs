@@ -106,17 +106,17 @@ impl Facts {
         }
     }
 
-    /// The checksum of all objects, if it was calculated.
+    /// Returns the checksum of all objects; `None` if it was not calculated.
     pub fn checksum(&self) -> Option<u32> {
         self.sum.clone().map(Hasher::finalize)
     }
 
-    /// The number of objects by kind.
+    /// Returns the number of objects by kind.
     pub fn counts(&self) -> [u64; 3] {
         self.census.by_kind.map(|counts| counts.objects)
     }
 
-    /// The number of objects and changesets.
+    /// Returns the number of objects and changesets.
     pub fn total(&self) -> u64 {
         self.counts().iter().sum::<u64>() + self.changesets
     }
@@ -134,13 +134,13 @@ impl Facts {
         (all.objects > 0).then_some((first, last.max(1)))
     }
 
-    /// The metadata that all objects have.
+    /// Returns the metadata fields that all objects have.
     pub fn in_all(&self) -> MetadataFields {
         let all = self.census.all();
         MetadataFields::of(&all, |count| count == all.objects)
     }
 
-    /// The metadata that some objects have.
+    /// Returns the metadata fields that some objects have.
     pub fn in_some(&self) -> MetadataFields {
         MetadataFields::of(&self.census.all(), |count| count > 0)
     }

@@ -64,7 +64,8 @@ impl RowForm {
     }
 
     /// Appends a row with as many fields as the table has columns. Missing fields are empty. Surplus fields become part
-    /// of the last field, unless they are all empty. A row with a quote that does not end becomes the first field.
+    /// of the last field, unless they are all empty. If a quote in the row is not closed, the whole row becomes the
+    /// first field.
     fn put_fitted(&self, out: &mut Vec<u8>, row: &[u8]) {
         let fields = RowFields::of(row, self.separator);
         let mut count = fields.count();

@@ -24,7 +24,7 @@ pub(super) enum Quotes {
 }
 
 impl Quotes {
-    /// Whether a quote begins a field. `before` is the part of the row before the quote.
+    /// Whether a quote may begin a field. `before` is the part of the row before the quote.
     fn may_begin_field_after(self, before: &[u8]) -> bool {
         let before = before.strip_prefix(BOM).unwrap_or(before);
         let last = before.last();
@@ -69,7 +69,8 @@ impl InputLines {
         self.lines.len()
     }
 
-    /// The number of line breaks in all lines. The last line of the input counts as if it ended with a line break.
+    /// Returns the number of line breaks in all lines. The last line of the input counts as if it ended with a line
+    /// break.
     pub(super) const fn line_break_count(&self) -> u64 {
         self.breaks
     }
@@ -92,12 +93,12 @@ impl InputLines {
         (0..self.count()).find(|number| !self.get(*number).trim_ascii().is_empty())
     }
 
-    /// The end of the last line, which is the start of the text that is not a line yet.
+    /// Returns the end of the last line, which is the start of the text that is not a line yet.
     fn end(&self) -> usize {
         self.lines.last().map_or(0, |line| line.end)
     }
 
-    /// The length of the longest line, in bytes.
+    /// Returns the length of the longest line, in bytes.
     fn longest(&self) -> usize {
         let lens = (0..self.count()).map(|number| self.get(number).len());
         lens.max().unwrap_or(0)
@@ -130,7 +131,7 @@ impl InputLines {
     }
 
     /// Adds complete lines until there are `limit` lines. If `quotes` are undecided, also stops after the first line
-    /// that is not blank. Returns whether one of these limits is reached.
+    /// that is not blank. Returns `false` if it needs more text to go on.
     fn split(&mut self, quotes: Quotes, limit: usize, scan: &mut LineScan) -> bool {
         while self.count() < limit {
             let rest = &self.text[scan.at..];
@@ -269,7 +270,7 @@ impl<R: Read> LineInput<R> {
 mod tests {
     use super::*;
 
-    /// A reader that gives `len` bytes at a time.
+    /// A reader that returns at most `len` bytes at a time.
     struct Slow<'t> {
         text: &'t [u8],
         len: usize,

@@ -167,8 +167,8 @@ impl LineForm {
         }
     }
 
-    /// The positions at which a quote begins a field that may have line breaks. There are none if columns are separated
-    /// by spaces, or if each line is parsed by [`parse_place`].
+    /// Returns the positions at which a quote begins a field that may have line breaks. There are none if columns are
+    /// separated by spaces, or if each line is parsed by [`parse_place`].
     pub(super) fn quotes(&self) -> Quotes {
         match (self.separator, self.columns) {
             (Separator::Byte(separator), Some(_)) => Quotes::Behind(separator),
@@ -202,7 +202,7 @@ fn trimmed(line: &str) -> &str {
 }
 
 /// Returns the names of the columns in the first line of a table, without quotes and surrounding spaces. Returns no
-/// names if a quote does not end.
+/// names if a quote is not closed.
 pub(super) fn column_names(line: &str, separator: u8) -> Vec<String> {
     let fields = fields_of(trimmed(line), Separator::Byte(separator)).unwrap_or_default();
     fields.iter().map(|name| name.trim().to_owned()).collect()

@@ -37,7 +37,7 @@ const TURNED_AWAY: usize = 64;
 const OTHER_FILES: u64 = TURNED_AWAY as u64 + 64;
 /// The maximum number of connections that wait in the kernel to be accepted.
 const BACKLOG: u32 = 1024;
-/// The time that a client waits for a free connection before it is turned away.
+/// The time that a client beyond the maximum number of connections waits before it is turned away.
 const WAIT: Duration = Duration::from_secs(1);
 /// The size in bytes of the send buffer of a connection. Linux doubles it to have room for its own data.
 const SEND_BUFFER: u32 = 32 << 10;

@@ -60,7 +60,8 @@ fn count_anomaly(
         blob,
         last: None,
     });
-    // The versions of an object follow each other.
+    // The versions of an object follow each other, so a comparison with the last object suffices to count the object
+    // once.
     if object.is_none() || object != anomaly.last {
         anomaly.count += 1;
         anomaly.last = object;

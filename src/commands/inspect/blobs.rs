@@ -144,7 +144,7 @@ const FLAGS: [(BlobFlags, &str); 5] = [
     (BlobFlags::HAS_TABLE, "table"),
 ];
 
-/// The edges of a box in degrees: west, south, east, north.
+/// Returns the edges of a box in degrees: west, south, east, north.
 fn degrees(bbox: Bbox) -> [f64; 4] {
     let degrees = |edge_e7: i32| f64::from(edge_e7) / DECIMICRO_PER_DEGREE as f64;
     bbox.edges_e7().map(degrees).into_array()

@@ -54,8 +54,8 @@ impl Statistics {
     }
 }
 
-/// Counts of objects that are made together with the statistics, such as the counts for the charts of an HTML page. A
-/// value has the counts of one blob, or the sums for all blobs so far.
+/// Counts of objects that are collected in the same pass as the statistics, such as the counts for the charts of an
+/// HTML page. A value of the type has the counts of one blob, or the sums over all blobs so far.
 pub(super) trait ObjectCounter: Default + Send {
     /// Creates empty counts for the next blob. `level` is the [`level`](Self::level) of the sums so far.
     fn at_level(level: u32) -> Self;

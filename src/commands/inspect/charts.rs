@@ -128,7 +128,7 @@ impl ObjectCharts {
         }
     }
 
-    /// Returns the counts from the first month with an object on.
+    /// Returns the counts of the months, beginning with the first month with an object.
     fn months(&self) -> Months {
         let first = self.months.iter().position(|counts| *counts != [0; 3]);
         let name = |month: usize| {

@@ -20,7 +20,7 @@ pub struct ByKind {
 }
 
 impl ByKind {
-    /// The sum over all kinds.
+    /// Returns the sum over all kinds.
     pub const fn total(&self) -> u64 {
         self.nodes + self.ways + self.relations
     }
@@ -58,14 +58,14 @@ pub struct Extended {
     pub refs: u64,
     /// The maximum number of nodes in a way.
     pub most_refs: u64,
-    /// The id of the first way with this number of nodes; `None` if [`Options::maxima`](super::Options::maxima) is not
+    /// The id of the first way with `most_refs` nodes; `None` if [`Options::maxima`](super::Options::maxima) is not
     /// set, or no way has nodes.
     pub most_refs_way: Option<i64>,
     /// The number of members of relations.
     pub members: u64,
     /// The maximum number of members in a relation.
     pub most_members: u64,
-    /// The id of the first relation with this number of members; `None` if [`Options::maxima`](super::Options::maxima)
+    /// The id of the first relation with `most_members` members; `None` if [`Options::maxima`](super::Options::maxima)
     /// is not set, or no relation has members.
     pub most_members_relation: Option<i64>,
     /// The same number as `further_versions`, but also counted for an unsorted file.
@@ -74,7 +74,7 @@ pub struct Extended {
 }
 
 impl Extended {
-    /// Computes the statistics of a file. `is_unsorted` is whether the file is known to be unsorted.
+    /// Computes the statistics of a file. `is_unsorted` is set if the file is known to be unsorted.
     pub(super) fn new(census: &ObjectCensus, is_unsorted: bool) -> Self {
         let all = census.all();
         let by_kind = |count: fn(&ObjectCounts) -> u64| {
@@ -109,7 +109,8 @@ impl Extended {
         }
     }
 
-    /// Finds the objects with the most references. Skips blobs without such objects, according to their statistics.
+    /// Finds the first way with the most nodes and the first relation with the most members. Skips blobs that,
+    /// according to their statistics, contain neither.
     pub(super) fn find_objects_of_maxima(&mut self, source: PlannedFile<'_>) -> Result<()> {
         let first = |kind, most| first_with_references(source, (kind, most));
         self.most_refs_way = first(ObjectKind::Way, self.most_refs)?;

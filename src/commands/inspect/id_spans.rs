@@ -38,7 +38,7 @@ impl IdSpans {
         Ok(Self { smallest })
     }
 
-    /// The smallest and the largest id of a blob of one kind.
+    /// Returns the smallest and the largest id of a blob of one kind.
     pub(super) fn span_of(&self, entry: &BlobEntry) -> (i64, i64) {
         known_span(entry.min_id, entry.max_id)
             .unwrap_or_else(|| (self.smallest[&entry.offset], entry.max_id))
@@ -55,7 +55,7 @@ pub(super) const fn known_span(first: i64, last: i64) -> Option<(i64, i64)> {
     }
 }
 
-/// The number of ids from the smallest to the largest, both included; `u64::MAX` if the number does not fit.
+/// Returns the number of ids from the smallest to the largest, both included; `u64::MAX` if the number does not fit.
 pub(super) fn width((smallest, largest): (i64, i64)) -> u64 {
     largest.abs_diff(smallest).saturating_add(1)
 }

@@ -48,7 +48,7 @@ struct Keys {
     top: Vec<KeyCount>,
 }
 
-/// The number of objects that have a key.
+/// A key, and the number of objects that have it.
 #[derive(Serialize)]
 struct KeyCount {
     key: String,
@@ -114,7 +114,7 @@ pub fn write(options: &PageOptions, ctx: &Context) -> Result<Summary> {
 /// Counts the nodes, ways and relations with each key.
 fn count_keys(input: &Path, ctx: &Context) -> Result<Keys> {
     let mut counts = HashMap::<String, [u64; 3]>::new();
-    // Text is converted once, not for each kind.
+    // A text input is converted to PBF once, not once for each kind.
     let file = input::open(input, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
     for kind in ObjectKind::ALL {

@@ -75,9 +75,9 @@ pub struct Summary {
 
 /// Finds objects by their ids.
 ///
-/// Reads one file, which may be unsorted or a history file. Decodes the blobs that may contain a wanted id, according
-/// to their id ranges and to the table of ids, if the file has one. Writes nothing. An id that is not in the file is
-/// not an error; the summary lists it.
+/// Reads one file, which may be unsorted or a history file. Decodes only the blobs that may contain a wanted id. The
+/// blobs' id ranges decide this, and the table of ids if the file has one. Writes nothing. An id that is not in the
+/// file is not an error; the summary lists it.
 ///
 /// # Memory
 ///

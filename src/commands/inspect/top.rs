@@ -23,8 +23,8 @@ pub struct LargestObjects {
     pub ways: Vec<LargeObject>,
     /// The objects with the most tags.
     pub tag_sets: Vec<LargeObject>,
-    /// The multipolygons and boundaries with the most nodes in their member ways. Each way that is in the file counts
-    /// once.
+    /// The multipolygons and boundaries with the most nodes in their member ways. A way that an area lists several
+    /// times counts once. A way that is not in the file does not count.
     pub areas: Vec<LargeObject>,
 }
 
@@ -121,8 +121,8 @@ fn distinct_ways(relation: &Relation<'_>) -> Vec<i64> {
     ways
 }
 
-/// Returns the id of the first object of a kind with `most` references; `None` if `most` is 0. Decodes the blobs whose
-/// entries allow such an object, until it is found.
+/// Returns the id of the first object of a kind that has `most` references; `None` if `most` is 0 or no object has so
+/// many. Decodes only blobs that may contain such an object according to their entries, and stops at the first one.
 pub(super) fn first_with_references(
     source: PlannedFile<'_>,
     (kind, most): (ObjectKind, u64),

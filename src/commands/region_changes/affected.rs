@@ -21,12 +21,12 @@ use rustc_hash::FxHashMap;
 pub(super) struct Affected {
     pub ways: IdSet,
     pub relations: IdSet,
-    /// The affected ways of the planet.
+    /// The affected ways that the planet has, with their nodes.
     pub way_rows: WayNodes,
     /// The ways that are not affected, but are members of the relations in `relation_rows`.
     pub member_ways: WayNodes,
-    /// The affected relations of the planet. Also the unaffected relations that a region may complete, and that have an
-    /// affected way or a node that may leave a region as a member.
+    /// The affected relations of the planet. Also the unaffected relations that a region may complete, if one of their
+    /// members is an affected way or a node that may leave a region.
     pub relation_rows: RelationRows,
     /// The relations that changed or have a member that entered a region or left it.
     pub direct: IdSet,
@@ -145,9 +145,9 @@ impl AffectedSearch<'_> {
         planet.relations(name, ids, regions, is_wanted, self.ctx)
     }
 
-    /// If a region may complete an affected relation, or may have completed it, adds the member ways of the relation.
-    /// Returns the nodes that may leave a region, but that a completed relation may keep in it. If no region completes
-    /// relations, adds and returns nothing.
+    /// Adds to `affected` the member ways of affected relations that a region may complete, or may have completed
+    /// before the changes. Returns the nodes that may leave a region unless a completed relation keeps them in it. If
+    /// no region completes relations, adds no ways and returns no nodes.
     fn add_completed_members(&self, rows: &RelationRows, affected: &mut Affected) -> Result<IdSet> {
         let mut nodes = IdSet::default();
         if !self.regions.completes_relations() {
@@ -176,8 +176,8 @@ impl AffectedSearch<'_> {
         Ok(nodes)
     }
 
-    /// Returns the relations in `relations` that are not in `direct`, and the other relations that may be completed and
-    /// have a member in `ways` or in `nodes`.
+    /// Returns the relations outside `direct` that either are in `relations`, or may be completed and have a member in
+    /// `ways` or `nodes`.
     fn deciding_relations(
         &self,
         direct: &IdSet,
@@ -214,7 +214,7 @@ impl AffectedSearch<'_> {
 }
 
 /// Adds the relations that have one of `relations` as a member, directly or through other relations. `nested` has the
-/// pairs of a relation and its member.
+/// pairs of a relation and one of its member relations.
 fn add_parents(relations: &mut IdSet, nested: Vec<(i64, i64)>) {
     let mut parents = FxHashMap::<i64, Vec<i64>>::default();
     for (parent, child) in nested {

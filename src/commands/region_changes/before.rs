@@ -14,9 +14,9 @@ use std::path::Path;
 /// The changed objects before the changes.
 #[derive(Default)]
 pub(super) struct Before {
-    /// The regions that contained each node.
+    /// For each node, the regions that contained it.
     pub located: IdMap,
-    /// The regions whose extracts have each object, by kind.
+    /// For each object, the regions whose extracts have it, by kind of object.
     pub kept: [IdMap; 3],
     /// The ways, each once.
     pub ways: WayNodes,
@@ -85,9 +85,9 @@ impl Before {
         all
     }
 
-    /// Returns those of the changed nodes `nodes` that are in other regions than before the changes, and those that no
-    /// extract had. `located` has the regions that contain each node after the changes, and `present` has the nodes
-    /// that exist after the changes.
+    /// Returns the changed nodes in `nodes` that are in other regions than before the changes, and those in `present`
+    /// that no extract had. `located` has the regions that contain each node after the changes, and `present` has the
+    /// nodes that exist after the changes.
     pub(super) fn moved_nodes(&self, nodes: &IdSet, located: &IdMap, present: &IdSet) -> IdSet {
         let is_moved = |id: &i64| self.located.get(*id) != located.get(*id);
         let is_new = |id: &i64| {
@@ -97,12 +97,12 @@ impl Before {
         nodes.filter(|id| is_moved(id) || is_new(id)).collect()
     }
 
-    /// The regions whose extracts have an object.
+    /// Returns the regions whose extracts have an object.
     pub(super) fn regions_with(&self, kind: ObjectKind, id: i64) -> SetNumber {
         self.kept[kind as usize].get(id)
     }
 
-    /// Records which extracts have the given ways, which did not change. Each way comes with the regions of these
+    /// Records which extracts have the unchanged ways in `ways`. `ways` has each way with the regions of these
     /// extracts.
     pub(super) fn add_ways(&mut self, ways: &[(i64, SetNumber)], regions: &Regions<'_>) {
         let mut algebra = SetAlgebra::new(&regions.sets);

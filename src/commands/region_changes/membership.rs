@@ -16,22 +16,22 @@ pub(super) struct Membership<'a> {
     algebra: SetAlgebra<'a>,
     affected: &'a Affected,
     before: &'a Before,
-    /// The regions that contain each node.
+    /// For each node, the regions that contain it.
     located: &'a IdMap,
-    /// The regions with a node of each way.
+    /// For each way, the regions that contain one of its nodes.
     ways_inside: IdMap,
     /// For each object, the regions that complete a relation which has the object as a member.
     completed: [IdMap; 3],
-    /// The regions that keep each object after the changes.
+    /// For each object, the regions that keep it after the changes.
     pub kept: [IdMap; 3],
     /// For each object, the regions whose extracts may change in this object.
     pub concerned: [IdMap; 3],
 }
 
 impl<'a> Membership<'a> {
-    /// Finds the regions that keep the objects that may change. A node is not decided yet if only unaffected ways may
-    /// keep it, see [`undecided`](Self::undecided). `located` has the regions that contain each changed node, and each
-    /// node whose location decides which regions keep other objects.
+    /// Finds the regions that keep the objects that may change. Leaves open whether a region keeps a node that only
+    /// unaffected ways may keep, see [`undecided`](Self::undecided). `located` has the regions that contain each
+    /// changed node, and each node whose location decides which regions keep other objects.
     pub(super) fn find(
         regions: &'a Regions<'a>,
         affected: &'a Affected,
@@ -58,7 +58,7 @@ impl<'a> Membership<'a> {
         found
     }
 
-    /// Finds the regions with a node of each way.
+    /// Finds, for each way, the regions that contain one of its nodes.
     fn locate_ways(&mut self, ways: &WayNodes) {
         let mut nodes = self.located.walk();
         for (id, refs) in ways.iter() {

@@ -17,7 +17,7 @@ use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 use std::path::Path;
 
-/// The objects that the new extracts of some regions have, as far as the objects may change.
+/// The objects that may change, and that the new extracts of some regions have.
 pub(super) struct NewVersions<'a> {
     regions: &'a Regions<'a>,
     /// The regions, in ascending order. Each has an output, in this order.
@@ -127,7 +127,7 @@ impl<'a> NewVersions<'a> {
 pub(super) struct Differing {
     /// The changed objects that the old extract has.
     pub old: ScratchFile,
-    /// The objects that may differ, as far as the new extract has them.
+    /// The objects of the new extract that may differ.
     pub new: ScratchFile,
     /// The ids of the objects that did not change themselves, but may enter or leave the extract.
     pub unchanged: IdSets,

@@ -1,4 +1,4 @@
-//! The regions, the sets of them, and the rules of their strategies.
+//! The regions, sets of regions, and the rules of the regions' strategies.
 
 use crate::commands::extract::{CompletedTypes, RegionLookup, Strategy, area_index_of};
 use crate::error::FormatError;
@@ -70,12 +70,13 @@ impl<'r> Regions<'r> {
         }
     }
 
-    /// Returns the regions that contain the whole bounding box of a region. The region may be among them.
+    /// Returns the regions that contain the whole bounding box of `shape`. If `shape` is itself a region, it may be
+    /// among them.
     pub(super) fn around(&self, shape: &Shape) -> Vec<u32> {
         self.areas.cover(&shape.envelope()).inside
     }
 
-    /// The number of distinct smart strategies.
+    /// Returns the number of distinct smart strategies.
     pub(super) const fn strategy_count(&self) -> usize {
         self.smart.len()
     }

@@ -24,7 +24,7 @@ pub(super) fn temporary_encoding() -> WriteOptions {
     }
 }
 
-/// Ways by their nodes.
+/// Nodes, with the ways that have them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NodeHolders {
     /// Each pair of a node and a way that has it. A pair can occur several times.
@@ -66,7 +66,7 @@ impl SortedFile {
         Ok(Self { file, plan })
     }
 
-    /// Returns why the file cannot be used to find changes of regions; `None` if it can.
+    /// Returns the reason why the file cannot be used to find changes of regions; `None` if it can be used.
     pub(super) fn obstacle(&self) -> Option<&'static str> {
         if self.file.header.has(feature::HISTORY) || self.plan.any(BlobFlags::DELETED) {
             Some("it is a history file")
@@ -85,8 +85,8 @@ impl SortedFile {
         Scan::without_strings(name, &self.file, &self.plan, ctx)
     }
 
-    /// Calls `find` with the nodes of each block that are in `ids` and with their locations, and `take` with the
-    /// results.
+    /// Calls `find` with those nodes of each block that are in `ids`, each with its location. Calls `take` with the
+    /// results of `find`.
     pub(super) fn locate<T: Send>(
         &self,
         name: &'static str,
@@ -131,8 +131,8 @@ impl SortedFile {
         Ok(all)
     }
 
-    /// Returns the ways that are in `ids` or have a node in `nodes`. Adds the other ways with a node in `shared` to
-    /// `holders`.
+    /// Returns the ways that are in `ids` or have a node in `nodes`. Adds to `holders` all other ways that have a node
+    /// in `shared`.
     pub(super) fn ways(
         &self,
         name: &'static str,
@@ -177,9 +177,9 @@ impl SortedFile {
         Ok(all)
     }
 
-    /// Returns the relations that `is_wanted` selects, in the blobs that may have a relation of `ids`, or in all blobs
-    /// if `ids` is `None`. If a region keeps parents, also returns the pairs of a relation in these blobs and one of
-    /// its member relations.
+    /// Returns the relations that `is_wanted` selects. Reads the blobs that may have a relation in `ids`, or all blobs
+    /// with relations if `ids` is `None`. If a region keeps the parents of relations, also returns each pair of a
+    /// relation in these blobs and one of its member relations.
     pub(super) fn relations(
         &self,
         name: &'static str,

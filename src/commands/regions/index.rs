@@ -125,8 +125,8 @@ impl RegionRecord {
         })
     }
 
-    /// Sets the problem and the source: the fingerprint of the region, and the state of the planet. `source` is `None`
-    /// if the next run has to cut out the region.
+    /// Returns the record with the given source and problem. The source is the fingerprint of the region, and the state
+    /// of the planet from which the extract was made. It is `None` if the next run has to cut out the region.
     pub(super) fn with_source(
         self,
         source: Option<(&str, &DataIdentity)>,

@@ -42,17 +42,17 @@ impl RegionLayout {
         }
     }
 
-    /// The path of the newest state.
+    /// Returns the path of the newest state.
     pub(super) fn newest_state_path(&self) -> PathBuf {
         self.updates.join("state.txt")
     }
 
-    /// The path of the state with a sequence number.
+    /// Returns the path of the state with a sequence number.
     pub(super) fn state_path(&self, sequence: i64) -> PathBuf {
         self.updates.join(path_of(sequence) + ".state.txt")
     }
 
-    /// The path of the change file with a sequence number.
+    /// Returns the path of the change file with a sequence number.
     pub(super) fn changes_path(&self, sequence: i64) -> PathBuf {
         self.updates.join(path_of(sequence) + ".osc.gz")
     }
@@ -73,7 +73,7 @@ impl RegionLayout {
         })
     }
 
-    /// Writes the polygon, unless it is there already.
+    /// Writes the polygon, unless the file already contains it.
     pub(super) fn write_poly(&self, poly: &str, ctx: &Context) -> Result<()> {
         if fs::read_to_string(&self.poly).is_ok_and(|known| known == poly) {
             return Ok(());
@@ -97,17 +97,17 @@ pub(super) fn write_text(path: &Path, text: &str, ctx: &Context) -> Result<()> {
     output.commit()
 }
 
-/// The path of an extract within the directory.
+/// Returns the path of an extract, relative to the directory of all extracts.
 pub(super) fn file_of(name: &str) -> String {
     format!("{name}.osm.pbf")
 }
 
-/// The path of the change files of a region within the directory.
+/// Returns the path of the change files of a region, relative to the directory of all regions.
 pub(super) fn updates_of(name: &str) -> String {
     format!("{name}{UPDATES}")
 }
 
-/// The URL of the change files of a region.
+/// Returns the URL of the change files of a region.
 pub(super) fn url_of_updates(base: &str, name: &str) -> String {
     format!("{}/{}", base.trim_end_matches('/'), updates_of(name))
 }

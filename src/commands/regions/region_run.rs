@@ -92,7 +92,7 @@ impl<'o> RegionRun<'o> {
         Ok(run)
     }
 
-    /// Keeps the region as it is, and reports why.
+    /// Sets the outcome and the cause of a region that is not published, and warns of the cause.
     pub(super) fn fail(&mut self, outcome: RunOutcome, cause: String, ctx: &Context) {
         ctx.warn(format!("{}: not published: {cause}", self.region.name));
         (self.outcome, self.cause) = (outcome, Some(cause));
@@ -113,7 +113,7 @@ impl<'o> RegionRun<'o> {
     }
 
     /// Whether the changes of a step lead from the published extract to the new one. If they do not, sets `cut_out` to
-    /// the reason.
+    /// the reason, unless the region is new.
     pub(super) fn may_follow(&mut self, step: &PlanetStep, planet: &PlanetState) -> bool {
         let Some(state) = self.chain.as_ref().ok().and_then(|chain| chain.state) else {
             // The region is new.
@@ -141,7 +141,7 @@ impl<'o> RegionRun<'o> {
         false
     }
 
-    /// The state of the region after a new extract is published.
+    /// Returns the state of the region after a new extract is published.
     fn next_state(&self, planet: &PlanetState) -> State {
         let state = self.chain.as_ref().ok().and_then(|chain| chain.state);
         State {
@@ -150,7 +150,7 @@ impl<'o> RegionRun<'o> {
         }
     }
 
-    /// Returns the header of the extract, which names the change files of the region.
+    /// Returns the header fields of the new extract, which name the change files of the region.
     pub(super) fn header(&self, options: &Options, planet: &PlanetState) -> HeaderOptions {
         let State {
             sequence,

@@ -45,7 +45,7 @@ impl NewIds for CountedObjects<'_> {
         }
     }
 
-    /// References keep their ids.
+    /// Leaves the references unchanged.
     fn replace_references(&mut self, _: ObjectKind, _: &mut [i64]) {}
 }
 

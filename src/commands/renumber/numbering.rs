@@ -17,7 +17,7 @@ pub(super) struct IdList {
 }
 
 impl IdList {
-    /// The number of ids.
+    /// Returns the number of ids.
     pub(super) fn len(&self) -> u64 {
         self.in_order.len() as u64
     }
@@ -63,12 +63,12 @@ impl Numbering {
         }
     }
 
-    /// The first new id.
+    /// Returns the first new id.
     pub(super) const fn start(&self) -> i64 {
         self.start
     }
 
-    /// A cursor that looks up many ids, quickly if they are close to each other.
+    /// Returns a cursor that looks up many ids, quickly if they are close to each other.
     pub(super) fn walk(&self) -> NumberWalk<'_> {
         NumberWalk {
             numbering: self,
@@ -76,7 +76,7 @@ impl Numbering {
         }
     }
 
-    /// The new id for the index `number`.
+    /// Returns the new id for the index `number`.
     pub(super) const fn new_id_at(&self, number: u64) -> i64 {
         if self.start < 0 {
             self.start.wrapping_sub(number as i64)
@@ -102,7 +102,7 @@ impl Numbering {
         }
     }
 
-    /// The index of an old id that was added after the ids in `first`.
+    /// Returns the index of an old id that was added after the ids in `first`.
     fn later_number(&self, id: i64) -> Option<u64> {
         let index = self.later.indices.get(&id)?;
         Some(self.first.len() + index)
@@ -131,7 +131,7 @@ impl Numbering {
         number.is_some_and(|number| (0..self.len() as i64).contains(&number))
     }
 
-    /// The number of old ids that have been assigned a new id.
+    /// Returns the number of old ids that have a new id.
     pub(super) fn len(&self) -> u64 {
         self.first.len() + self.later.len()
     }
@@ -259,7 +259,7 @@ pub(super) struct NumberWalk<'n> {
 }
 
 impl NumberWalk<'_> {
-    /// The new id of an old id; `None` if no new id is assigned to the old id.
+    /// Returns the new id of an old id; `None` if no new id is assigned to the old id.
     #[inline]
     pub(super) fn new_id(&mut self, id: i64) -> Option<i64> {
         let numbering = self.numbering;

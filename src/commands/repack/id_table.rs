@@ -1,7 +1,7 @@
 //! Builds the table of ids of a file in a spatial layout while its blobs are written.
 //!
-//! The ids of each blob become rows, which are sorted by the group of input blobs that contains the ids. The input is
-//! in the order of ids, so each group has a small range of ids.
+//! The ids in each output blob become rows, which are sorted by the group of input blobs that contains the ids. The
+//! input is in the order of ids, so each group has a small range of ids.
 
 use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::file::{BlobPlan, PbfWriter};

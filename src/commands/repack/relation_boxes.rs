@@ -77,14 +77,14 @@ impl MemberBoxes {
         })
     }
 
-    /// The ids of the nodes and ways that are members, and their boxes, indexed by the ranks of the ids. The caller
-    /// sets the boxes.
+    /// Returns the ids of the nodes and ways that are members, and their boxes, indexed by the ranks of the ids. The
+    /// caller sets the boxes.
     pub(super) fn node_and_way_boxes(&mut self) -> ([&RankSet; 2], [&mut [Bbox]; 2]) {
         let (nodes, ways) = (&mut self.nodes, &mut self.ways);
         ([&nodes.ids, &ways.ids], [&mut nodes.boxes, &mut ways.boxes])
     }
 
-    /// The box of a member; empty if the member has no location or is not in the file.
+    /// Returns the box of a member; empty if the member has no location or is not in the file.
     pub(super) fn get(&self, kind: ObjectKind, id: i64) -> Bbox {
         match kind {
             ObjectKind::Node => self.nodes.get(id),

@@ -46,7 +46,7 @@ const PARTS_OF_A_BLOB: [usize; 3] = [1, 4, 64];
 
 /// The rows of a blob of any kind have at most `LEN_OF_AN_OBJECT * objects_per_blob` bytes.
 const LEN_OF_AN_OBJECT: usize = 48;
-/// A blob may end early, at a gap in the data, once it has 1/16 of the objects of a full blob.
+/// A blob may end early at a gap in the data if each side of the gap has at least 1/16 of the objects of a full blob.
 const PARTS_AT_GAPS: usize = 16;
 /// The distance between two neighbours on the curve, in steps, above which there is a gap between them. A step is a
 /// cell of 600 by 300 m at the equator. The cells of `GAP` steps together have the area of a square of 27 by 27 km.
@@ -133,10 +133,9 @@ fn check(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
     })
 }
 
-/// Returns the file whose objects are laid out, with its plan. Its ways must store all known locations, because the
-/// boxes of blobs are computed from these locations. If the header does not say which nodes the file has, or if a blob
-/// has ways without locations, the ways may store other locations or lack some. The result is then a temporary file
-/// with all known locations.
+/// Returns the file whose objects are laid out, with its plan. Its ways store all known locations, because the boxes of
+/// blobs are computed from these locations. If the header of `file` does not say which nodes the file has, or if a blob
+/// has ways without locations, returns a temporary file with all known locations. Otherwise, returns `file` itself.
 fn with_locations(
     file: PbfFile,
     plan: BlobPlan,
@@ -286,7 +285,7 @@ fn put_row(object: &Object<'_>, bbox: &Bbox, row: &mut Vec<u8>) {
     put_object(object, row);
 }
 
-/// The rank of the id of the object in a row.
+/// Returns the rank of the id of the object in a row.
 fn rank_of_row(row: &[u8]) -> Result<u64> {
     let rank = row.first_chunk().map(|rank| u64::from_be_bytes(*rank));
     rank.ok_or_else(|| Error::internal("a row without the id of its object"))
@@ -304,7 +303,7 @@ fn read_row<'r>(kind: ObjectKind, row: &'r [u8], object: &mut Object<'r>) -> For
     Ok(bbox)
 }
 
-/// The box of a node or a way; empty if the object has no location.
+/// Returns the box of a node or a way; empty if the object has no location.
 fn box_of(object: &Object<'_>) -> Bbox {
     let mut bbox = Bbox::EMPTY;
     let mut add = |location: &Location| bbox.add(location.lat_e7(), location.lon_e7());
@@ -402,7 +401,7 @@ struct BlobLimits {
 }
 
 impl BlobLimits {
-    /// The limits of blobs of a kind at a level, if full blobs of nodes have `elements` objects.
+    /// Creates the limits of blobs of a kind at a level. Full blobs of nodes have `elements` objects.
     fn new(kind: ObjectKind, level: u64, elements: usize) -> Self {
         let parts = PARTS_OF_A_BLOB[kind as usize];
         let (objects, beside_gap) = if level == NOWHERE {

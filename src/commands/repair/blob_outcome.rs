@@ -153,7 +153,7 @@ fn outcomes_within(
         is_lost |= !has_objects;
         found.extend(has_objects.then_some(outcome));
     }
-    // The bytes that do not belong to the found data are the remains of the blob.
+    // Bytes without readable objects are the remains of the blob, which then counts as lost.
     if is_lost {
         let start = FrameStart::read(input, entry.offset)?;
         let indexed = start

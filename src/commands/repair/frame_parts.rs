@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::pbf::{Blob, Encoding, encode_frame};
 
-    /// A frame with `data`, and with an index of `index_len` bytes if that is not 0.
+    /// Returns a frame with `data`, and with an index of `index_len` bytes if that is not 0.
     fn frame(data: &[u8], index_len: usize) -> Vec<u8> {
         let (mut frame, index) = (Vec::new(), vec![7; index_len]);
         let blob = Blob {

@@ -16,8 +16,8 @@ use std::ops::Range;
 /// A frame, or a blob that was found without its frame.
 #[derive(Debug, Clone)]
 pub(super) struct Frame {
-    /// The offset, the lengths and the number of the frame. The frames that were found are numbered in file order from
-    /// 0, which usually is the header.
+    /// The offset, the lengths and the number of the frame. All frames that are found are numbered in file order.
+    /// Number 0 usually is the header.
     ///
     /// For a stream (see [`stream_in`](Self::stream_in)), the offset and the length are those of its compressed bytes,
     /// and `payload_len` is known.

@@ -200,13 +200,14 @@ fn ids_between(before: Option<TypeThenId>, behind: Option<TypeThenId>) -> Vec<Lo
     let first = before.map(|(kind, rank)| (kind, rank.saturating_add(1)));
     let last = behind.map(|(kind, rank)| (kind, rank.saturating_sub(1)));
     match before.zip(behind) {
-        // The two objects are the last one of a sorted file and the first one of the sorted file that follows it.
+        // Several sorted files were concatenated. `before` is the last object of a file, `behind` the first object of
+        // the next.
         Some((before, behind)) if before > behind => {
             let mut ids = ids_from_to(first, None, false);
             ids.extend(ids_from_to(None, last, false));
             ids
         }
-        // No id is between the two objects. Other versions of both may be lost.
+        // No id lies between the two objects, but other versions of these objects may be lost.
         Some(_) if first > last => ids_from_to(before, behind, false),
         _ => ids_from_to(first, last, false),
     }

@@ -43,7 +43,7 @@ impl BlobMender {
         }
     }
 
-    /// The compression of the encoded blobs.
+    /// Returns the compression of the encoded blobs.
     pub(super) const fn compression(&self) -> Compression {
         self.encoding.compression
     }
@@ -82,7 +82,7 @@ impl BlobMender {
         }
     }
 
-    /// Returns the blobs that replace a damaged blob; none in a dry run.
+    /// Returns the blobs that replace a damaged blob; an empty list in a dry run.
     pub(super) fn frames(&self, mended: &MendedOutcome) -> Result<Vec<EncodedFrame>> {
         let Some(held) = &self.held else {
             return Ok(Vec::new());

@@ -1,11 +1,11 @@
-//! The finding about each part of a damaged file.
+//! The result of examining a part of a damaged file.
 
 use super::report::Loss;
 use crate::error::FormatError;
 use crate::osm::TypeThenId;
 use crate::pbf::{BlobEntry, Salvage};
 
-/// The finding about a part of the file.
+/// The result of examining a part of the file.
 #[derive(Debug, Clone)]
 pub(super) enum Outcome {
     /// The blob is whole, and is copied.
@@ -30,7 +30,7 @@ pub(super) struct MendedOutcome {
     pub entry: BlobEntry,
     pub cause: String,
     pub changes: Salvage,
-    /// The number of ways with fewer than two nodes that are written.
+    /// The number of written ways that have fewer than two nodes.
     pub short_ways: u64,
     /// The blobs that replace the damaged one.
     pub new: Vec<SpooledFrame>,
@@ -46,7 +46,7 @@ pub(super) struct SpooledFrame {
 }
 
 impl Outcome {
-    /// The facts about the blobs that are written.
+    /// Returns the entries of the blobs that are written.
     pub(super) fn written(&self) -> impl Iterator<Item = &BlobEntry> {
         let (copied, new) = match self {
             Self::Whole { entry, .. } => (Some(entry), &[][..]),
@@ -56,14 +56,14 @@ impl Outcome {
         copied.into_iter().chain(new.iter().map(|new| &new.entry))
     }
 
-    /// The outcome of a blob that cannot be read.
+    /// Returns the outcome of a blob that cannot be read.
     pub(super) fn lost(entry: BlobEntry, cause: &FormatError) -> Self {
         let (number, len) = (Some(entry.number), entry.frame_len.into());
         let loss = Loss::new(number, entry.offset, len, cause.to_string());
         Self::Lost(loss, (entry.count > 0).then_some(entry))
     }
 
-    /// The end of the bytes that the outcome is about; `None` if the blob has no objects.
+    /// Returns the end of the bytes that the outcome is about; `None` if the blob has no objects.
     pub(super) fn end(&self) -> Option<u64> {
         match self {
             Self::Whole { entry, .. } => Some(entry.end()),
@@ -73,7 +73,7 @@ impl Outcome {
         }
     }
 
-    /// The first and the last key of the objects that are written.
+    /// Returns the first and the last key of the objects that are written.
     pub(super) fn keys(&self) -> Option<(TypeThenId, TypeThenId)> {
         let mut entries = self.written().filter(|entry| entry.count > 0);
         let first = entries.next()?;

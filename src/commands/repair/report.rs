@@ -19,12 +19,12 @@ pub struct Report {
     /// The format of the input if it is not PBF: `osm`, `osc`, `opl`, `o5m` or `o5c`. The data after the first damage
     /// is lost.
     pub text: Option<&'static str>,
-    /// Whether the text is OPL that is not damaged, and whose last line has no line break at its end. The line is
-    /// saved, although it may be cut.
+    /// Whether the input is uncompressed, undamaged OPL whose last line has no line break at its end. The line is
+    /// saved, although it may be incomplete.
     pub ends_within_line: bool,
     /// The number of readable header blobs. More than one means that files were concatenated.
     pub headers: u64,
-    /// The error of the frame around a readable header.
+    /// The error in the frame of a header that could be read.
     pub header_fault: Option<String>,
     /// The number of blobs that are whole; 0 for text.
     pub whole_blobs: u64,
@@ -32,7 +32,7 @@ pub struct Report {
     pub mended: Vec<MendedBlob>,
     /// The lost bytes and blobs, in file order.
     pub lost: Vec<Loss>,
-    /// The numbers of objects in mended blobs or in text, and of their parts that were left out or changed.
+    /// The numbers of objects in mended blobs or in text, and of parts of these objects that were left out or changed.
     pub changes: Salvage,
     /// The number of ways with fewer than two nodes, which are kept.
     pub short_ways: u64,
@@ -60,13 +60,13 @@ pub struct Report {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct MendedBlob {
-    /// The number of the blob among those that were found. The header usually has number 0.
+    /// The number of the blob among the blobs that were found. The header usually has number 0.
     pub blob: u32,
     /// The offset of the blob.
     pub offset: u64,
     /// The error in the blob.
     pub cause: String,
-    /// The numbers of objects, and of their parts that were left out or changed.
+    /// The numbers of objects in the blob, and of parts of these objects that were left out or changed.
     #[serde(flatten)]
     pub changes: Salvage,
 }

@@ -34,7 +34,7 @@ pub(super) struct Survey {
     pub has_bare_ways: bool,
     /// Whether a header that can be read announces a table of contents.
     announces_table: bool,
-    /// The error of the frame around a header.
+    /// The error in the frame of a header that could be read.
     header_fault: Option<String>,
     /// The size of the file that its headers declare; 0 if they declare none.
     declared_len: u64,
@@ -78,7 +78,7 @@ impl WorkItem for Piece {
 }
 
 impl Survey {
-    /// The survey of a file in which everything is as its header declares.
+    /// Creates the survey of a file whose content is as its header declares.
     pub(super) fn of_whole(header: &HeaderBlock) -> Self {
         Self {
             headers: vec![header.clone()],

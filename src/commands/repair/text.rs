@@ -77,7 +77,8 @@ fn ends_within_line(input: &Input, format: TextFormat) -> Result<bool> {
     }
 }
 
-/// Returns the loss of the data after the damage. `last` is the last object before it, if the objects are in order.
+/// Returns the loss of the data after the damage. `last` is the last object before the damage; `None` if the objects
+/// are not in order.
 fn loss_of_text(
     (error, byte): Damage,
     bytes: u64,

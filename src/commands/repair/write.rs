@@ -197,7 +197,7 @@ fn join_ranges(mut ranges: Vec<(TypeThenId, TypeThenId)>) -> Vec<(TypeThenId, Ty
 }
 
 impl LostIds {
-    /// The first and the last key that lost objects can have.
+    /// Returns the first and the last key that lost objects can have.
     fn keys(&self) -> (TypeThenId, TypeThenId) {
         let rank = |id: Option<i64>, default: u64| id.map_or(default, id_rank);
         (

@@ -76,7 +76,7 @@ pub(super) fn write_days(
     Ok(summaries)
 }
 
-/// The changes of all towns in the first `days` days, one [`Day`] per day.
+/// Returns the changes of all towns in the first `days` days, one [`Day`] per day.
 fn collect(world: &World, days: u32, ctx: &Context) -> Result<Vec<Day>> {
     let mut by_day: Vec<Day> = (0..days).map(|_| Day::default()).collect();
     for number in 0..world.towns {

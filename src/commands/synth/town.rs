@@ -80,12 +80,12 @@ impl SyntheticObject {
         })
     }
 
-    /// The id of the changeset, which grows with the timestamp.
+    /// Returns the id of the changeset, which grows with the timestamp.
     const fn changeset(&self) -> i64 {
         (self.timestamp - 1_200_000_000) / 5
     }
 
-    /// The object in its state at the end of a day; `None` if the object is deleted by then.
+    /// Returns the object in its state at the end of a day; `None` if the object is deleted by then.
     fn at_end_of_day(mut self, day: u32) -> Option<Self> {
         match self.lifetime {
             Lifetime::Changes(changes) if changes <= day => {
@@ -170,8 +170,8 @@ impl Town {
         town
     }
 
-    /// The objects of a kind that the town has in the base, in their state at the end of a day. Objects that the town
-    /// creates later than the base are not included.
+    /// Returns the objects of a kind that the town has in the base, in their state at the end of a day. Objects that
+    /// the town creates later than the base are not included.
     pub(super) fn objects_after(mut self, kind: ObjectKind, day: u32) -> Vec<SyntheticObject> {
         let made = std::mem::take(&mut self.made[kind as usize]);
         made.into_iter()
@@ -179,12 +179,12 @@ impl Town {
             .collect()
     }
 
-    /// All objects of the town in the base, in canonical order.
+    /// Returns all objects of the town in the base, in canonical order.
     pub(super) fn into_objects(self) -> impl Iterator<Item = SyntheticObject> {
         self.made.into_iter().flatten()
     }
 
-    /// The objects of a kind that the town creates on a day, in the order of their ids.
+    /// Returns the objects of a kind that the town creates on a day, in the order of their ids.
     pub(super) fn created_on(&self, kind: ObjectKind, day: u32) -> Vec<SyntheticObject> {
         let houses = self.made[ObjectKind::Way as usize]
             .iter()
@@ -230,7 +230,8 @@ impl Town {
         created
     }
 
-    /// The latitude and longitude, in 1e-7 degree, of a point on a grid that begins at the south-western corner.
+    /// Returns the latitude and longitude, in 1e-7 degree, of a point on a grid that begins at the south-western
+    /// corner.
     fn location(&self, north: i32, east: i32) -> (i32, i32) {
         (
             self.corner_e7.0 + north * 1000,

@@ -10,7 +10,7 @@ pub(super) const DAYS: u32 = 400;
 const BASE_TIME: i64 = 1_767_225_600;
 const DAY_SECONDS: i64 = 86_400;
 
-/// The end of a day, in seconds since 1970; the time of the base for day 0.
+/// Returns the end of a day, in seconds since 1970; the time of the base for day 0.
 pub(super) fn day_end(day: u32) -> i64 {
     BASE_TIME + i64::from(day) * DAY_SECONDS
 }
@@ -59,12 +59,12 @@ impl World {
         }
     }
 
-    /// The id before the first id that is reserved for the objects of a kind in a town of the base.
+    /// Returns the id before the first id that is reserved for the objects of a kind in a town of the base.
     pub(super) const fn id_base(kind: ObjectKind, town: u64) -> i64 {
         per_kind(NODE_IDS_PER_TOWN, kind) * town as i64
     }
 
-    /// The id before the first id that is reserved for the objects of a kind that a town creates on a day. The
+    /// Returns the id before the first id that is reserved for the objects of a kind that a town creates on a day. The
     /// reserved ids are above all ids of the base and of earlier days.
     pub(super) const fn created_id_base(&self, kind: ObjectKind, town: u64, day: u32) -> i64 {
         let base = Self::id_base(kind, self.towns);
@@ -72,8 +72,8 @@ impl World {
         base + per_kind(NODE_IDS_PER_TOWN_AND_DAY, kind) * before
     }
 
-    /// The latitude and longitude of the south-western corner of a town, in 1e-7 degree. Fewer than 150 towns form a
-    /// rough square; otherwise each row has 150 towns.
+    /// Returns the latitude and longitude of the south-western corner of a town, in 1e-7 degree. Fewer than 150 towns
+    /// form a rough square; otherwise each row has 150 towns.
     pub(super) const fn corner_e7(&self, town: u64) -> (i32, i32) {
         let columns = match self.towns {
             0..150 => (self.towns * 2 / 3).isqrt() + 1,
@@ -87,8 +87,8 @@ impl World {
         )
     }
 
-    /// The lifetime of the house with a given number in a town. The twelve houses of a group share the day of their
-    /// changes, since mappers edit neighbouring houses together.
+    /// Returns the lifetime of the house with a given number in a town. The twelve houses of a group share the day of
+    /// their changes, since mappers edit neighbouring houses together.
     pub(super) fn lifetime(&self, town: u64, number: u64) -> Lifetime {
         let mut group = Random::seeded(&[self.seed, 1, town, number / 12]);
         let day = 1 + group.below(u64::from(DAYS)) as u32;

@@ -7,7 +7,7 @@ use crate::osm::{KindSet, ObjectExpression, TagPattern};
 use crate::pbf::Block;
 use rustc_hash::FxHashMap;
 
-/// Whether one of the expressions joins several tags, or excludes one.
+/// Whether an expression joins several tags or excludes a tag.
 pub(super) fn has_joined_tags(expressions: &[ObjectExpression]) -> bool {
     let is_joined =
         |one: &ObjectExpression| !(one.more_tags.is_empty() && one.excluded_tags.is_empty());

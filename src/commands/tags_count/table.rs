@@ -156,7 +156,7 @@ fn shard_of(name: &str) -> usize {
     (hash >> 32) as usize % SHARDS
 }
 
-/// The names and counts of a shard, ordered by name.
+/// Returns the names and counts of a shard, ordered by name.
 fn sorted(shard: &TableShard) -> Vec<(&str, u64)> {
     let names = (0..).zip(&shard.counts);
     let mut counts: Vec<(&str, u64)> = names

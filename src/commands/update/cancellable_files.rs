@@ -5,10 +5,10 @@ use crate::runtime::{Cancellation, Context};
 use std::io::{self, Read};
 use std::time::Duration;
 
-/// The maximum time between two checks for cancelling during a pause.
+/// The maximum time between two checks for a cancellation during a pause.
 const STEP: Duration = Duration::from_millis(50);
 
-/// A transport that opens no more files once the update is cancelled. From then on, reading an open file fails.
+/// A transport that opens no more files after the update is cancelled. From then on, reading an open file fails.
 pub(super) struct CancellableFiles<'t> {
     files: &'t dyn Transport,
     cancellation: Cancellation,
@@ -58,7 +58,7 @@ impl Transport for CancellableFiles<'_> {
     }
 }
 
-/// A reader that fails once the update is cancelled.
+/// A reader that fails as soon as the update is cancelled.
 struct CancellableRead {
     bytes: Box<dyn Read + Send>,
     cancellation: Cancellation,

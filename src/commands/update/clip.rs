@@ -5,8 +5,8 @@
 //! relations with a member that the file has or gets. The strategies that complete ways also keep the changed nodes of
 //! all ways of the file. The strategy `smart` also keeps the changed members of completed relations. In a file whose
 //! ways have locations, the changed nodes of its ways are always kept, because the ways get their locations from these
-//! nodes. An update does not know which objects earlier updates cut away.
-//! two updates.
+//! nodes. An update does not know which objects earlier updates cut away, so an object that it adds to the file can
+//! lack nodes or members.
 
 mod base_facts;
 mod completion;
@@ -160,7 +160,7 @@ fn cut_changes(
     count
 }
 
-/// Stores the locations of nodes that are cut away in the kept ways that refer to these nodes.
+/// Stores, in the kept ways, the locations of those of their nodes that are cut away.
 fn keep_locations(changes: &mut ChangeSet, facts: &BaseFacts, kept: &IdSets) {
     let all = changes.changes().iter();
     let ways = all.clone().filter(|change| is_kept(change, facts, kept));
@@ -371,8 +371,8 @@ impl<'k> KeptChanges<'k> {
         members.filter(move |member| has_parents || member.kind != ObjectKind::Relation)
     }
 
-    /// Keeps the relations with a member that the file has or gets, and the members of completed relations. A kept
-    /// object may cause further relations to be kept of which it is a member.
+    /// Keeps the relations with a member that the file has or gets, and the members of completed relations. When an
+    /// object is kept, further relations may have to be kept, because the object is one of their members.
     fn keep_relations(&mut self) {
         let changes = self.changes;
         let completed = self.completed_relations();

@@ -226,7 +226,7 @@ impl<'d> Downloader<'d> {
     }
 }
 
-/// The error for a change file that the server does not have.
+/// Returns the error for a change file that the server does not have.
 fn missing_error(leg: &Leg<'_, '_>, sequence: i64) -> Error {
     let newest = leg.end.sequence;
     let cause = format!(

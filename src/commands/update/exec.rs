@@ -141,7 +141,7 @@ pub(super) struct FollowUp<'o> {
 }
 
 impl<'o> FollowUp<'o> {
-    /// Returns `None` if the options have no command, or if no file is written.
+    /// Returns the command of a run; `None` if the options have no command, or if no file is written.
     pub(super) fn of(options: &'o Options) -> Option<Self> {
         let Goal::File(output) = &options.goal else {
             return None;
@@ -365,7 +365,7 @@ impl AugmentedDiff {
         matches!(self, Self::OfRun(Augmented::Tiles { .. }))
     }
 
-    /// The path of the file or the directory; `None` for a stream.
+    /// Returns the path of the file or the directory; `None` for a stream.
     fn path(&self) -> Option<&Path> {
         match self {
             Self::ByChangeFile(directory) | Self::OfRun(Augmented::ByChangeset(directory)) => {

@@ -160,7 +160,7 @@ fn start_at_time(ladder: &Ladder<'_>, timestamp: i64) -> Result<Start> {
     })
 }
 
-/// The timestamp of the newest object of a file.
+/// Returns the timestamp of the newest object of a file.
 fn newest_timestamp(path: &Path, ctx: &Context) -> Result<i64> {
     let reader = ElementReader::with_context(path, ctx.clone())?;
     let timestamp = |element: Element<'_>| element.info().timestamp;

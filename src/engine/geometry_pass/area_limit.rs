@@ -14,9 +14,9 @@ const NODES: u64 = 16 << 20;
 const NODES_PER_BYTE: u64 = 16;
 
 impl GeometryPass<'_> {
-    /// Sets the maximum number of nodes of an area, so that all assembled areas together stay within the limit of the
-    /// file. `members` is the number of member ways of the relations that `areas` selects. The relations are read again
-    /// only if that many ways could exceed the limit.
+    /// Sets the maximum number of nodes of an area, so that all assembled areas together do not exceed the limit for
+    /// the file. `members` is the number of member ways of the relations that `areas` selects. The relations are read
+    /// again only if so many ways, each as long as the longest way, would exceed the limit.
     pub(super) fn limit_areas(
         &self,
         areas: &(impl Fn(&Block<'_>) -> FormatResult<Vec<bool>> + Sync),
@@ -61,8 +61,8 @@ fn node_count(relation: &Relation<'_>, ways: &WayStore) -> u64 {
     ids.into_iter().map(|id| ways.node_count(id)).sum()
 }
 
-/// Returns the largest size of an area, in nodes, for which all areas up to this size have at most `most` nodes in
-/// total.
+/// Returns the maximum number of nodes of an area. It is chosen so that all areas up to this size have at most `most`
+/// nodes in total. `counts` has the number of nodes of each area.
 fn max_nodes_of_area(mut counts: Vec<u64>, most: u64) -> usize {
     counts.retain(|count| *count <= MAX_NODES as u64);
     counts.sort_unstable();

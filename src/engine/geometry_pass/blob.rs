@@ -106,7 +106,7 @@ struct Visit<'v, V: Visitor> {
     visits: Visits,
     visitor: &'v mut V,
     results: &'v PassResults<'v, Found<V::Found>>,
-    /// The preparation of locations for the store of locations; `None` if no locations are needed.
+    /// Prepares batches of nodes for the store of locations; `None` if no locations are needed.
     locations: Option<&'v Preparation>,
 }
 
@@ -115,7 +115,7 @@ fn send<F>(results: &PassResults<'_, Found<F>>, found: Found<F>) -> FormatResult
     results.send(found).map_err(ended_error)
 }
 
-/// Converts the error of sending a message to a pass that has ended. Nobody reads this error.
+/// Converts the error that is returned when a message is sent to a pass that has ended. The result is never reported.
 fn ended_error(error: Error) -> FormatError {
     FormatError::with(error.to_string())
 }
@@ -204,8 +204,8 @@ impl<V: Visitor> Visit<'_, V> {
         }
     }
 
-    /// If the blob has only nodes, and fewer than [`NODES`], completes its entry, sends the locations of its nodes, and
-    /// returns `true`. Does nothing and returns `false` for other blobs.
+    /// Completes the entry of a blob, sends the locations of its nodes, and returns `true`. Does nothing and returns
+    /// `false` if the blob has objects of other kinds, or [`NODES`] nodes or more.
     fn send_locations(&self, payload: &[u8], entry: &mut BlobEntry) -> FormatResult<bool> {
         let (mut batch, mut scanned) = (NodeBatch::default(), *entry);
         scan_places(payload, &mut scanned, |ids, locations| {
@@ -322,7 +322,7 @@ impl<V: Visitor> Visit<'_, V> {
     }
 }
 
-/// Adds a way that is a member of an area.
+/// Adds a member way of a relation to `batch`.
 fn push_member(batch: &mut WayBatch, rank: u64, way: &Way<'_>, locations: &[Option<Location>]) {
     let refs: Vec<i64> = way.refs().collect();
     let points = locations

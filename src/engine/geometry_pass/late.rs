@@ -35,8 +35,8 @@ impl LateLocations {
     }
 }
 
-/// A function that asks the thread that runs the pass to look up locations. It waits until the function that it gets as
-/// its argument returns `true`.
+/// A function that asks the thread that runs the pass to look up locations, and waits for them. Its argument is a
+/// function that returns whether the locations were looked up.
 type AskForLocations<'a> = dyn Fn(&dyn Fn() -> bool) -> FormatResult<()> + 'a;
 
 /// A blob with ways.
@@ -48,16 +48,16 @@ pub(super) struct WayBlob<'b> {
     pub ask: &'b AskForLocations<'b>,
 }
 
-/// The locations of the nodes of the ways of a blob. They are looked up when the first way lacks a location.
+/// The locations of the nodes of the ways of a blob. They are looked up at the first way that lacks a location.
 pub(super) struct LateBlob<'b> {
     late: &'b LateLocations,
     blob: WayBlob<'b>,
-    /// `None` until a way of the blob has lacked a location.
+    /// The locations that were looked up; `None` as long as no way of the blob has lacked a location.
     found: Option<BlobLocations<'b>>,
     /// The number of parts of the blob that were begun.
     begun: usize,
-    /// The number of parts of the blob whose locations were read from `found`. It is used only if `found` returns the
-    /// locations of all ways in order.
+    /// The number of parts of the blob whose locations were read from `found`. This number is used only if `found`
+    /// returns the locations of all ways in order.
     read: usize,
     /// The locations of the current part, if they were read.
     current: Option<PartLocations>,
@@ -141,7 +141,7 @@ struct PartLocations {
 }
 
 impl PartLocations {
-    /// Reads the locations of `part`, whose references are the next ones of `found`.
+    /// Reads the locations of the nodes of the ways of `part`. These must be the next locations that `found` returns.
     fn next(found: &mut BlobLocations<'_>, part: &Block<'_>) -> FormatResult<Self> {
         let nodes = WayNodes::of(part)?;
         let mut locations = Vec::with_capacity(nodes.refs.len());

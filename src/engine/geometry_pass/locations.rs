@@ -31,7 +31,7 @@ impl LocationSource {
         })
     }
 
-    /// Returns the locations that are looked up while ways are visited.
+    /// Returns the locations that are looked up while ways are visited; `None` if no locations are looked up then.
     pub(super) fn late(&self) -> Option<&Arc<LateLocations>> {
         match self {
             Self::Nodes(_) => None,
@@ -160,7 +160,7 @@ fn is_unknown(location: &Option<Location>) -> bool {
     location.is_none_or(|location| !location.is_on_earth())
 }
 
-/// Reads the locations that a way stores: one for each node, which is `None` if the way stores none.
+/// Reads the locations that a way stores, one for each node. If the way stores no locations, all are `None`.
 fn read_stored(way: &Way<'_>, locations: &mut Vec<Option<Location>>) -> FormatResult<()> {
     locations.clear();
     way.read_locations(locations)?;
@@ -170,7 +170,7 @@ fn read_stored(way: &Way<'_>, locations: &mut Vec<Option<Location>>) -> FormatRe
     Ok(())
 }
 
-/// Replaces the locations that a way stores by the locations of its nodes, where these are known.
+/// Replaces each location in `stored` by the location of the same node in `nodes`, unless the latter is `None`.
 fn replace_known(nodes: &[Option<Location>], stored: &mut [Option<Location>]) {
     for (node, stored) in nodes.iter().zip(stored) {
         *stored = location_of_reference(*node, *stored);

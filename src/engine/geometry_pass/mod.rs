@@ -3,7 +3,7 @@
 //! First, relations are read for the ids of their member ways. Then nodes and ways are read once. Finally, when the
 //! nodes of the member ways are known, relations are read again and visited. Nodes are visited before ways, and ways
 //! before relations, each kind in file order. The locations of nodes are looked up, unless the ways of the file store
-//! them. In that case, nodes are looked up only if a way lacks a location (`late`).
+//! them. If the ways store them, nodes are looked up only if a way lacks a location (`late`).
 
 mod area_limit;
 mod blob;
@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 /// Visits objects. Each thread has its own visitor.
 pub(crate) trait Visitor {
-    /// A result. The thread that runs the pass receives the results in file order.
+    /// A result of the visits. The thread that runs the pass receives the results in file order.
     type Found: Send;
 
     /// Returns, for each object of a block in file order, whether it is visited. `None` stands for all objects.
@@ -80,7 +80,7 @@ pub(crate) trait Visitor {
     }
 }
 
-/// The error if a block has more objects than a list has decisions about them, which is a bug.
+/// The error if a list has fewer decisions than the block has objects. This is a bug.
 const UNDECIDED: FormatError = FormatError::new("internal error: an object without a decision");
 
 /// The objects that a pass visits.
@@ -141,7 +141,7 @@ enum Found<T> {
 enum Task {
     Nodes {
         is_visited: bool,
-        /// The preparation of the locations of all nodes for their store; `None` if ways do not need them.
+        /// Prepares the locations of all nodes for the store of locations; `None` if ways do not need them.
         locations: Option<Preparation>,
         /// Whether the entry of each blob is completed from its payload, because the id range of some blob is not
         /// known.
@@ -149,7 +149,7 @@ enum Task {
     },
     Ways {
         is_visited: bool,
-        /// The ids of the ways whose nodes are stored, for relations.
+        /// The ids of the ways whose nodes are stored, because relations need them.
         wanted: Arc<RankSet>,
         locations: LocationSource,
     },
@@ -169,7 +169,7 @@ impl Task {
 pub(crate) struct GeometryPass<'a> {
     file: &'a PbfFile,
     plan: BlobPlan,
-    /// Whether the locations that ways store are used. Nodes are then looked up at most for ways that lack a location.
+    /// Whether the locations that ways store are used. If so, nodes are looked up only if a way lacks a location.
     takes_stored: bool,
     /// Whether nodes are looked up for ways that lack locations.
     looks_up_missing: bool,
@@ -457,8 +457,8 @@ impl<'a> GeometryPass<'a> {
         })
     }
 
-    /// Visits the objects of some blobs. Calls `take` with the results of visitors, and `keep` with the batches of
-    /// nodes and ways, with requests for locations and, at the end of each blob, with its entry.
+    /// Visits the objects of some blobs. Calls `take` with the results of visitors, and `keep` with all other messages
+    /// of the threads.
     fn visit_blobs<V: Visitor>(
         &self,
         name: &'static str,

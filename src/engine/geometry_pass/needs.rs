@@ -13,7 +13,7 @@ pub(super) enum Selected {
 }
 
 impl Selected {
-    /// Whether the object with an index in the block is visited.
+    /// Whether the object with the given index in the block is visited.
     pub(super) fn has(&self, index: usize) -> FormatResult<bool> {
         match self {
             Self::All => Ok(true),
@@ -32,9 +32,9 @@ impl Selected {
     }
 }
 
-/// The conditions for the ways of a block that are visited or needed.
+/// The conditions under which a way of a block is visited or needed.
 pub(super) struct WayNeeds<'n> {
-    /// The indices of strings. A way is visited only if one of them is a key of its tags. `None` stands for all ways.
+    /// The string indices of keys. A way is visited only if it has one of these keys. `None` stands for all ways.
     pub keys: Option<&'n [u64]>,
     pub selected: &'n Selected,
     /// Whether the block has only ways, so that a way has the same index among the ways and among the objects.
@@ -54,8 +54,8 @@ pub(super) struct WayCounter<'n> {
 }
 
 impl WayCounter<'_> {
-    /// Moves to the next way, and returns whether it is needed. If it is not, also moves to the next object, because no
-    /// call of [`next_index`](Self::next_index) follows.
+    /// Moves to the next way, and returns whether it is needed. A way that is not needed is also counted as an object,
+    /// because no call of [`next_index`](Self::next_index) follows.
     pub(super) fn advance_to_next_way(&self) -> bool {
         let needs = self.needs;
         let is_needed = needs.needs_others || needs.may_visit(self.next.get());
@@ -86,12 +86,13 @@ impl WayNeeds<'_> {
         }
     }
 
-    /// Whether a way may be visited according to its keys. `has_key` tells whether its tags have one of the given keys.
+    /// Whether a way may be visited according to its keys. `has_key` gets the wanted keys as string indices, and must
+    /// return whether the way has one of these keys.
     pub(super) fn has_key(&self, has_key: impl FnOnce(&[u64]) -> bool) -> bool {
         self.keys.is_none_or(has_key)
     }
 
-    /// Whether a way with one of the keys may be visited. `index` is its index among the objects of the block.
+    /// Whether a way with one of the wanted keys may be visited. `index` is its index among the objects of the block.
     pub(super) fn may_visit(&self, index: usize) -> bool {
         match self.selected {
             Selected::All => true,

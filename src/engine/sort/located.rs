@@ -1,9 +1,9 @@
 //! Keeps the locations in ways correct when several inputs are merged into one file of current data.
 //!
-//! Two inputs may have different versions of a node, and only one version is written. The ways of the other input then
-//! have the wrong location for that node. Inputs may also lack a node, and their ways may store different locations for
-//! it. The output has one location for each node: the location of the node itself, if an input has the node, and
-//! otherwise the newest location that ways store.
+//! Two inputs may have different versions of a node, and only one version is written. The ways of the input whose
+//! version is not written then have the wrong location for that node. Inputs may also lack a node, and their ways may
+//! store different locations for it. The output has one location for each node: the location of the node itself, if an
+//! input has the node, and otherwise the newest location that ways store.
 //!
 //! Locations are kept in memory only for three groups of nodes: nodes whose location differs between inputs, nodes
 //! whose location is missing in a way or in the input of the way, and nodes that no input has and for which ways store
@@ -66,8 +66,8 @@ fn form_of_ways(file: &PbfFile, plan: &BlobPlan) -> Option<LocationForm> {
 }
 
 impl WayLocationRule {
-    /// Decides how the locations in the ways of several inputs are treated, and declares them in `header`, the header
-    /// of the output. Reads the ways of the inputs if the decision is [`Agree`](Self::Agree).
+    /// Decides how the locations in the ways of several inputs are treated, and sets the declarations about locations
+    /// in `header`, the header of the output. Reads the ways of the inputs if the decision is [`Agree`](Self::Agree).
     pub(super) fn decide(
         files: &[PbfFile],
         plans: &[BlobPlan],
@@ -209,8 +209,8 @@ impl WayLocationRule {
 }
 
 impl MovedNodes {
-    /// Reads the ways of the inputs that have locations. Collects the nodes whose location in a way cannot be checked
-    /// against the input of the way, and compares the locations that ways of several inputs store.
+    /// Reads the ways of `inputs`, whose ways have locations. Collects the nodes whose location in a way cannot be
+    /// checked against the input of the way, and compares the locations that ways of several inputs store.
     fn find(inputs: &[(&PbfFile, &BlobPlan, LocationForm)], ctx: &Context) -> Result<Self> {
         let (mut wanted, mut lacking) = (IdSet::default(), Vec::new());
         for (file, plan, form) in inputs {
@@ -250,8 +250,8 @@ impl MovedNodes {
     }
 }
 
-/// Reads the ways of a file that have locations. Returns the nodes for which a way lacks the location. If `all` is set,
-/// returns all nodes of these ways.
+/// Returns the nodes of those ways of a file that store locations. Unless `all` is set, returns only the nodes whose
+/// location is missing in one of these ways.
 fn unchecked_refs(source: PlannedFile<'_>, all: bool) -> Result<IdSet> {
     let ids = SharedIdSet::default();
     source.scan("scan ways").run(

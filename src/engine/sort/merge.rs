@@ -34,7 +34,7 @@ pub(crate) fn merge_shard(
     merged.map_err(|error| sources.shard_error(shard, error))
 }
 
-/// Merges the objects of a shard, and encodes them. `payloads` are the blobs of the shard.
+/// Merges the objects of a shard, and encodes them. `payloads` has the payload of each blob of the shard.
 fn merge_payloads(
     payloads: &[Vec<u8>],
     encoder: &mut FrameEncoder,

@@ -34,7 +34,7 @@ pub(super) struct Portions<'a> {
 /// A sample of bounded size of the positions of a block: the positions whose index is a multiple of `step`.
 struct PositionSample {
     positions: Vec<SortPosition>,
-    /// The distance between the objects of the sample in the block.
+    /// The number of objects in the block for each position in the sample.
     step: u32,
 }
 

@@ -21,7 +21,7 @@ pub(super) struct LackingInput<'a> {
     pub refs: IdSet,
 }
 
-/// The newest location that ways store for a node. Ways of several inputs, or of one, store different locations for it.
+/// The newest location that ways store for a node. Exists only if the ways disagree about the location of the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NewestLocation {
     pub location: Location,
@@ -39,7 +39,7 @@ struct StoredAge {
     timestamp: i64,
     /// The version of the way.
     version: i64,
-    /// The position of the input.
+    /// The index of the input.
     input: usize,
 }
 

@@ -11,10 +11,10 @@ use crate::error::{FormatError, FormatResult};
 use crate::osm::{KindSet, ObjectId, ObjectKind, TagAction, TagRule};
 use crate::pbf::{BlobEntry, Block, BlockUnits, BlockWalk, Info, NewTags, StringTable, TagIds};
 
-/// The keys in a block that rules name.
+/// The keys that rules name, among the strings of a block.
 struct NamedKeys {
-    /// For each string, the kinds of the objects that a rule may change if they have this key, as bits of a
-    /// [`KindSet`].
+    /// For each string, the kinds of the objects that a rule may change if they have the string as a key. The kinds are
+    /// bits of a [`KindSet`].
     by_string: Vec<u8>,
     /// The kinds of the objects that a rule may change whatever keys they have.
     any_key: u8,
@@ -69,7 +69,7 @@ impl NamedKeys {
         }
     }
 
-    /// The kinds of the objects that a rule may change.
+    /// Returns the kinds of the objects that a rule may change, as bits of a [`KindSet`].
     fn kinds(&self) -> u8 {
         self.by_string
             .iter()
@@ -95,7 +95,8 @@ impl NamedKeys {
 }
 
 impl TagEditor {
-    /// Whether the tags of an object in a blob may change, according to its entry and, if they are given, its strings.
+    /// Whether the tags of an object in a blob may change, according to the entry of the blob and, if given, the
+    /// strings of the blob.
     pub(crate) fn may_change(&self, entry: &BlobEntry, strings: Option<&StringTable<'_>>) -> bool {
         let Some(strings) = strings else {
             let concerns = |rule: &TagRule| may_select_in(&rule.filter, entry);

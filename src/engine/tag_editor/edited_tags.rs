@@ -7,7 +7,7 @@ use std::borrow::Cow;
 #[derive(Debug, Clone)]
 struct TagText<'t> {
     text: Cow<'t, str>,
-    /// The string id in the block of the object; `None` for a text from a rule.
+    /// The string id of the text in the block of the object; `None` if the text comes from elsewhere, such as a rule.
     id: Option<u32>,
 }
 
@@ -98,7 +98,7 @@ impl<'t> EditedTags<'t> {
         is_new || self.0.len() != before
     }
 
-    /// Adds a tag unless there is one with its key.
+    /// Adds a tag unless the object already has a tag with this key.
     pub(super) fn set_default(&mut self, key: &'t str, value: &'t str) -> bool {
         let is_absent = self.find(key).is_none();
         if is_absent {
@@ -122,7 +122,7 @@ impl<'t> EditedTags<'t> {
         Ok(is_changed)
     }
 
-    /// Adds a tag with the value of another key. Fails if there is a tag with the new key and another value.
+    /// Adds a tag with the key `to` and the value of the key `from`. Fails if the key `to` already has another value.
     pub(super) fn copy(&mut self, from: &str, to: &'t str) -> Result<bool, String> {
         let Some(at) = self.find(from) else {
             return Ok(false);

@@ -21,8 +21,8 @@ const BYTES_PER_BLOB: u64 = 3 * size_of::<BlobEntry>() as u64;
 const BYTES_PER_REFERENCE: u64 = 8;
 /// The approximate number of sampled blobs from which the number of references is estimated.
 const SAMPLED: usize = 24;
-/// The maximum in bytes of the second term of the memory reserve for a range. If the locations of an average range need
-/// `n` bytes, the reserve is `n / 16 + min(n / 16, SLACK)`.
+/// A limit in the formula for the memory reserve of a range, in bytes. If the locations of an average range need `n`
+/// bytes, the reserve is `n / 16 + min(n / 16, SLACK)`.
 const SLACK: u64 = 1 << 20;
 /// The number of open files that are left for everything except the temporary files of ranges.
 const OTHER_FILES: u64 = 64;

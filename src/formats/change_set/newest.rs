@@ -17,8 +17,8 @@ pub(crate) enum KeptVersions {
 }
 
 /// The changes that were read so far. Replaced changes are removed from time to time, so memory use depends on the
-/// number of distinct objects, and not on the number of changes. If all versions are kept, only repeated changes are
-/// removed.
+/// number of distinct objects, and not on the number of changes. If all versions are kept, only changes that repeat a
+/// version are removed.
 #[derive(Debug)]
 pub(in crate::formats) struct NewestChanges {
     set: ChangeSet,
@@ -60,8 +60,8 @@ impl NewestChanges {
         self.set.append(changes)?;
         if self.set.memory() >= self.limit {
             self.set.sort_and_keep(self.versions, self.same_time, ctx);
-            // If so little was unused that nothing was removed, little will be unused next time. So the limit grows
-            // faster.
+            // If nothing was removed because little was unused, little will probably be unused next time. So the limit
+            // grows faster.
             let factor = if self.set.remove_unused() { 2 } else { 4 };
             let memory = self.set.memory();
             if memory > self.max {

@@ -42,8 +42,8 @@ impl ChangeSet {
         Ok(())
     }
 
-    /// Replaces the action of each object that is not deleted: it becomes a creation for version 1, and a modification
-    /// otherwise.
+    /// Replaces the action of each object that is not deleted. The new action is a creation for version 1, and a
+    /// modification otherwise.
     pub(in crate::formats) fn infer_actions(&mut self) {
         for change in &mut self.changes {
             change.action = ChangeAction::of_version(!change.is_deletion(), change.version);

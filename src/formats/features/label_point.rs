@@ -26,8 +26,8 @@ pub(crate) fn label_point(geometry: &Geometry<'_>) -> Point {
     })
 }
 
-/// Returns the differences of longitude and latitude, and the length, of a step in the plane of longitude and latitude.
-/// The step goes the shorter way around the earth.
+/// Returns the differences of longitude and latitude between two points, and their distance in the plane of longitude
+/// and latitude, in 1e-7 degree. The difference of longitude is that of the shorter way around the earth.
 fn step(pair: &[Point]) -> (f64, f64, f64) {
     let lon = longitude_growth(pair[0], pair[1]) as f64;
     let lat = f64::from(pair[1].lat_e7) - f64::from(pair[0].lat_e7);

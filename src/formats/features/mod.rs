@@ -81,8 +81,8 @@ impl<'a> Feature<'a> {
         }
     }
 
-    /// Whether an attribute is left out. Points and areas do not have [`Attribute::WayNodes`], as in osmium. The lines
-    /// of relations, which osmium does not write, have this attribute without a value.
+    /// Whether an attribute is left out. As in osmium, points and areas do not have [`Attribute::WayNodes`]. Lines that
+    /// are made from relations have this attribute without a value; osmium does not write such lines.
     fn leaves_out(&self, attribute: Attribute) -> bool {
         let is_line = matches!(
             self.geometry,

@@ -203,8 +203,8 @@ pub struct FeatureOptions {
     pub attributes: Attributes,
     /// The kind of id that features get.
     pub unique_id: UniqueId,
-    /// The keys of the tags that are columns of [`FeatureFormat::Csv`]. If it is `None`, there is a column `name`, and
-    /// a column `tags` with all tags as a JSON object.
+    /// The keys of the tags that are columns of [`FeatureFormat::Csv`]. `None` means a column `name`, and a column
+    /// `tags` with all tags as a JSON object.
     pub tag_columns: Option<Vec<String>>,
     /// The computed columns of [`FeatureFormat::Csv`]. A row has no value for [`DerivedColumns::country`], because the
     /// row is written before all boundaries are known.

@@ -134,12 +134,12 @@ impl FeatureText {
         }
     }
 
-    /// Appends a feature to `out`, as a row for [`add_row`](Self::add_row). The buffer must be empty, and is empty
-    /// afterwards.
+    /// Appends a feature to `out`, as a row for [`add_row`](Self::add_row). `self` must be empty before the call, and
+    /// is empty after it.
     pub(crate) fn encode_row(&mut self, out: &mut Vec<u8>, feature: &Feature<'_>) {
         self.put(feature);
-        // The number is among the first bytes of the feature, so its position fits in 32 bits. `u32::MAX` means no
-        // number.
+        // The number of a feature is inserted near the start of its text, so the position fits in 32 bits. `u32::MAX`
+        // means that no number is inserted.
         let number = self.numbers.pop().map_or(u32::MAX, |at| at as u32);
         out.extend_from_slice(&number.to_le_bytes());
         out.extend_from_slice(self.text.bytes());
@@ -211,7 +211,7 @@ impl FeatureText {
         let range = long.next_piece();
         let piece = &long.text[range.clone()];
         let (text, features) = match self.options.unique_id {
-            // A feature counts in the piece that has the position of its number.
+            // A feature is counted in the piece that contains the position of its number.
             UniqueId::Counter => {
                 let numbers = long.number_positions(&range);
                 let features = numbers.len() as u64;

@@ -12,7 +12,7 @@ const LINE_STRING: u32 = 2;
 const POLYGON: u32 = 3;
 const MULTI_LINE_STRING: u32 = 5;
 const MULTI_POLYGON: u32 = 6;
-/// The flag for a geometry with a reference system in EWKB, the dialect of PostGIS.
+/// The flag in the type of an EWKB geometry that names its reference system. EWKB is the WKB dialect of PostGIS.
 const HAS_SRID: u32 = 0x2000_0000;
 
 /// Appends a geometry. If `srid` is given, the geometry and its parts name that reference system, as PostGIS expects

@@ -32,7 +32,7 @@ mod dataset {
     pub(super) const RESET: u8 = 0xff;
 }
 
-/// Reads the objects of an o5m or o5c file in chunks.
+/// A reader of the objects of an o5m or o5c file, in chunks.
 pub(in crate::formats) struct O5mChunks {
     path: PathBuf,
     reader: Box<dyn Read + Send>,
@@ -42,7 +42,7 @@ pub(in crate::formats) struct O5mChunks {
     at: usize,
     /// The offset of `buffer` in the file.
     before: u64,
-    /// The offset in the file of the dataset that was read last.
+    /// The file offset of the dataset that was read last.
     dataset_start: u64,
     /// The number of bytes after `buffer` that were read and skipped, because they follow damage.
     skipped: u64,
@@ -51,7 +51,7 @@ pub(in crate::formats) struct O5mChunks {
     progress: Progress,
     /// The receiver of warnings; `None` if only the start of the file is read.
     ctx: Option<Context>,
-    /// Whether the objects before damage are passed on. `failure` then has the damage.
+    /// Whether the objects before damage are returned as a chunk. The damage is then stored in `failure`.
     salvages: bool,
     failure: Option<(Error, u64)>,
 }
@@ -95,8 +95,8 @@ impl O5mChunks {
         self.salvages = true;
     }
 
-    /// Returns the damage after the last chunk, and the offset of the damaged dataset in the decompressed file.
-    /// [`enable_salvage`](Self::enable_salvage) must have been called.
+    /// Removes and returns the damage at which the last chunk ends, and the offset of the damaged dataset in the
+    /// decompressed file. [`enable_salvage`](Self::enable_salvage) must have been called.
     pub(in crate::formats) fn take_failure(&mut self) -> Option<(Error, u64)> {
         self.failure.take()
     }

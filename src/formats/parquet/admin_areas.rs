@@ -1,4 +1,5 @@
-//! The administrative boundaries of a file, to find the country of a feature and the boundaries around an area.
+//! An index of the administrative boundaries of a file. It finds the country of a feature, and the boundaries around an
+//! area.
 
 use crate::area::AreaPolygon;
 use crate::geometry::{AreaIndex, Point, Polygon, Ring, Shape};

@@ -1,4 +1,4 @@
-//! Tables of the layers of a coast.
+//! Parquet tables of the layers of a coast: lines, polygons, and problems.
 
 use super::PageCompression;
 use super::column_buffer::{put_table_rows, table_schema};
@@ -12,7 +12,7 @@ use crate::io::{OpenOutput, StreamOutput};
 use parquet::file::properties::WriterProperties;
 use serde_json::json;
 
-/// The number of points in the geometries of a row group at which the row group ends.
+/// A row group ends when its geometries have at least this number of points.
 const GROUP_POINTS: usize = 1 << 20;
 
 /// A GeoParquet file that is being written.

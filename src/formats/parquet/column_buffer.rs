@@ -40,7 +40,7 @@ impl ValueType {
             ColumnGetter::Double(_) | ColumnGetter::Degrees(_) => Self::Double,
             ColumnGetter::Bool(_) => Self::Bool,
             ColumnGetter::Tags(_) => Self::Map,
-            // Tables in Parquet have no locations and no members.
+            // Parquet tables have no columns of locations or members, so the result for these getters is not used.
             ColumnGetter::Refs(_) | ColumnGetter::Locations(_) | ColumnGetter::Members(_) => {
                 Self::IntList
             }
@@ -73,7 +73,7 @@ impl ValueType {
     }
 }
 
-/// Returns the types of the columns of a table in its schema.
+/// Returns the schema types of the columns of a table.
 pub(super) fn table_schema<T: RowType>(columns: &[TableColumn<T>]) -> Result<Vec<TypePtr>> {
     let columns = columns.iter();
     columns

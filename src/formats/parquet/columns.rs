@@ -28,7 +28,8 @@ impl EncodedGroup {
     }
 }
 
-/// Encodes a row group in batches of rows. Each batch is written column by column, in the order of the schema.
+/// An encoder of a row group. The rows are added in batches. Each batch is written column by column, in the order of
+/// the schema.
 pub(super) struct GroupEncoder<'a> {
     columns: Vec<Column<'a>>,
     /// The index of the column that gets values next.
@@ -72,7 +73,7 @@ impl<T> Values<T> {
         self.values.extend(value);
     }
 
-    /// Adds a value, which may be absent if the column `is_nullable`.
+    /// Adds a value, which may be absent if `is_nullable` is true.
     #[inline]
     pub(super) fn push(&mut self, is_nullable: bool, value: Option<T>) {
         if is_nullable {

@@ -9,7 +9,7 @@ use crate::formats::features::{EDIT_GROUP_COLUMNS, EditGroup};
 use crate::io::StreamOutput;
 use parquet::file::properties::WriterProperties;
 
-/// Writes a table of groups. Returns its size in bytes.
+/// Writes a table with a row for each group of changes. Returns the size of the file in bytes.
 pub(crate) fn write_edit_groups(groups: &[EditGroup], output: StreamOutput) -> Result<u64> {
     let compression = compression(PageCompression::default())?;
     let properties = WriterProperties::builder().set_compression(compression);

@@ -6,7 +6,7 @@ use crate::osm::DECIMICRO_PER_DEGREE;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Facts about the rows of a file, or of a part of one.
+/// The extent and the geometry types of the rows of a file, or of a part of a file.
 #[derive(Debug, Default)]
 pub(crate) struct TableFacts {
     pub(super) extent: Option<Extent>,

@@ -17,7 +17,7 @@ pub(crate) struct ParquetFile {
 
 /// The output of the Parquet writer. Keeps the first error that occurs.
 struct Sink {
-    /// The file; `None` after it was taken at the end.
+    /// The file; `None` after [`ParquetFile::finish`] has returned it.
     output: Option<StreamOutput>,
     buffer: Vec<u8>,
     error: Option<Error>,

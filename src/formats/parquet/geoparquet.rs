@@ -14,7 +14,7 @@ use parquet::schema::types::ColumnPath;
 use serde_json::json;
 use std::iter::Peekable;
 
-/// The size in bytes of strings and geometries at which a row group ends. Usual row groups are smaller.
+/// The size in bytes of strings and geometries at which a row group ends. Most row groups are smaller.
 const GROUP_BYTES: usize = 128 << 20;
 /// The maximum number of rows in a page.
 const PAGE_ROWS: usize = 20_000;

@@ -49,7 +49,7 @@ use std::str::FromStr;
 #[non_exhaustive]
 pub enum GeoParquetVersion {
     /// Version 1.1, which all GeoParquet readers support. Geometries are WKB in a column of type BYTE_ARRAY. Only the
-    /// metadata of the file marks it as a geometry column.
+    /// metadata of the file marks this column as a geometry column.
     #[default]
     V1,
     /// Version 2.0, in which the geometry column also has the Parquet type GEOMETRY.

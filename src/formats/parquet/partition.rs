@@ -52,8 +52,8 @@ impl PartitionKey {
         }
     }
 
-    /// Returns the number of the value for a row. `theme` is the theme of the row, and `centre` is the centre of the
-    /// box around its geometry.
+    /// Returns the number that stands for the key's value in a row. `theme` is the theme of the row, and `centre` is
+    /// the centre of the box around its geometry.
     fn number(self, theme: usize, geometry_type: GeometryType, centre: Point) -> u32 {
         match self {
             Self::GeometryType => geometry_type.partition() as u32,

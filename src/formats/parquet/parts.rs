@@ -19,7 +19,8 @@ pub(crate) fn is_part(path: &Path, file: &File) -> bool {
     is_part_path(path) && is_own(file).unwrap_or(false)
 }
 
-/// The partition keys of the directories that this program writes. `geometry` was the key of earlier versions.
+/// The partition keys in the names of directories that this program writes, and `geometry`, which earlier versions
+/// wrote.
 const KEYS: [&str; 6] = [
     "geometry_type",
     "theme",
@@ -29,7 +30,7 @@ const KEYS: [&str; 6] = [
     "geometry",
 ];
 
-/// Whether a path is that of a part of a table, such as `geometry_type=point/part-0000.parquet`.
+/// Whether a path names a part of a table, such as `geometry_type=point/part-0000.parquet`.
 fn is_part_path(path: &Path) -> bool {
     let names: Vec<_> = path.iter().map(|name| name.to_string_lossy()).collect();
     let Some((name, directories)) = names.split_last() else {
@@ -46,8 +47,8 @@ fn is_part_path(path: &Path) -> bool {
     directories.iter().all(has_key) && number.is_some_and(is_number)
 }
 
-/// Whether an open file is an augmented diff that this program has written. The names of columns in the metadata of the
-/// footer show this. Returns `false` if the file cannot be read.
+/// Whether an open file is an augmented diff that this program has written. Decides this by the column names in the
+/// metadata of the footer. Returns `false` if the file cannot be read.
 pub(crate) fn is_action_table(file: &File) -> bool {
     own_tail(file).is_ok_and(|tail| tail.is_some_and(|tail| has(&tail, b"\"old_geometry\"")))
 }

@@ -218,7 +218,7 @@ impl ObjectRows {
     }
 
     /// Whether the rows use at most about `most` bytes of memory after `element` is added. Always true if there are no
-    /// rows yet. The strings of `element` do not count, so a row may exceed `most` by its strings.
+    /// rows yet. The strings of `element` are not counted, so the memory may exceed `most` by their size.
     pub(crate) fn has_room(&self, element: &Element<'_>, most: usize) -> bool {
         let parts = element.max_part_counts();
         let memory = parts.tags * 16 + parts.refs * 8 + parts.members * 24;

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// The length in bytes of the values in a polygon record before the list of the starts of its rings.
+/// The number of bytes before the list of ring starts in the content of a polygon record.
 const POLYGON_HEADER_LEN: usize = 44;
 
 /// A reader of a Shapefile of polygons.
@@ -15,7 +15,7 @@ pub(crate) struct ShapefileReader {
     path: PathBuf,
     file: BufReader<File>,
     projection: Projection,
-    /// The number of bytes that are left.
+    /// The number of bytes of the file that are not read yet.
     left: u64,
 }
 

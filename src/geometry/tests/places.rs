@@ -10,7 +10,7 @@ pub fn points(places: &[(f64, f64)]) -> Vec<Point> {
         .collect()
 }
 
-/// Returns the places of the points of lines that were cut.
+/// Returns the places of the points of each part of a line that was cut.
 pub fn places_of_lines(parts: Option<Vec<Vec<Point>>>) -> Vec<Vec<(f64, f64)>> {
     let degrees = |point: &Point| (point.lon(), point.lat());
     let parts = parts.unwrap().into_iter();

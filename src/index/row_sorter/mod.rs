@@ -246,7 +246,7 @@ impl SortedRows {
         Ok(batch.into_shared())
     }
 
-    /// Returns the rows of a range in parts of up to `memory` bytes. While a part is found, rows of up to twice
+    /// Returns the rows of a range in parts of up to `memory` bytes. While a part is collected, rows of up to twice
     /// `memory` bytes are in memory, even if many rows have the same key.
     pub(crate) fn portions(&self, range: KeyRange, memory: usize) -> RowPortions<'_> {
         RowPortions::new(self, range, memory)

@@ -16,7 +16,7 @@ pub(crate) struct RowPortions<'s> {
     taken: u64,
     /// The last row that was returned.
     last: Option<LastRow>,
-    /// For each run, the place from which on rows may still have to be returned.
+    /// For each run, a place at or before the first row that was not returned yet.
     starts: Vec<RunStart>,
 }
 
@@ -44,13 +44,13 @@ struct NextRows<'l> {
     last: Option<&'l LastRow>,
     /// The number of rows that equal `last` and were skipped.
     skipped: usize,
-    /// The last row of `held` after `held` was most recently cut. Rows that are not less than this row are left for
+    /// The last row of `held` when `held` was last truncated. Rows that are equal to this row or greater are left for
     /// later parts.
     end: Option<(u64, Vec<u8>)>,
 }
 
 impl NextRows<'_> {
-    /// Whether the rows of a run from the given key and prefix on are all left for later parts.
+    /// Whether all rows of a run, from the key and prefix `first` on, are left for later parts.
     fn leaves_all_from(&self, first: (u64, RowPrefix)) -> bool {
         let end = self.end.as_ref();
         end.is_some_and(|(key, row)| first > (*key, prefix_of(row)))

@@ -118,7 +118,8 @@ impl<E: Executor> Chunked<E> {
         CHUNK_LEN - (self.position % CHUNK_LEN as u64) as usize
     }
 
-    /// Counts `len` bytes that were appended to the current chunk, and ends the chunk at a chunk boundary.
+    /// Counts `len` bytes that were appended to the current chunk, and ends the chunk if it has reached a chunk
+    /// boundary.
     fn advance(&mut self, len: usize) -> Result<()> {
         self.position += len as u64;
         self.current_len += len;

@@ -275,7 +275,7 @@ impl Destination {
         Ok(whole.len - left.len)
     }
 
-    /// Copies a short range by a read and a write, such as the start or the end of a range whose middle shares blocks.
+    /// Copies a short range, such as the start or the end of a range whose middle shares blocks, by a read and a write.
     /// On some file systems, a kernel copy of a part of a block takes ten times as long.
     fn copy_few(&self, input: &Input, part: Transfer) -> Result<()> {
         if part.len == 0 {

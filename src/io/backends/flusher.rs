@@ -66,7 +66,7 @@ impl Flusher {
         }
         let mut thread = lock(&self.thread);
         if thread.is_none() {
-            // Without a thread, the flush at the end does all of the work.
+            // If the thread cannot be started, the flush at the end does all of the work.
             *thread = FlushThread::start(file).ok();
         }
         if let Some(thread) = &*thread {
@@ -75,8 +75,8 @@ impl Flusher {
         }
     }
 
-    /// Waits for the flushes that were requested, and ends the thread. Fails if one of them has failed. The system
-    /// reports an error of the disk only once, so the flush at the end can succeed although data was lost.
+    /// Waits for the flushes that were requested, and ends the thread. Fails if one of these flushes has failed. The
+    /// system reports an error of the disk only once, so a later flush can succeed although data was lost.
     pub(super) fn end(&self) -> io::Result<()> {
         let Some(FlushThread { requests, thread }) = lock(&self.thread).take() else {
             return Ok(());

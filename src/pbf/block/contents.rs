@@ -16,13 +16,13 @@ use crate::pbf::wire::{are_short_varints, check_varints};
 pub(crate) struct ContentFacts {
     /// The number of strings with characters that XML 1.0 does not allow.
     pub inexpressible: u64,
-    /// The numbers of tags that readers misunderstand.
+    /// The numbers of tags that other programs misunderstand.
     pub faulty_tags: FaultyTags,
     /// Whether an object has a version or a changeset that other programs refuse.
     pub has_refused_info: bool,
     /// Whether there are deleted versions.
     pub has_deleted: bool,
-    /// Whether there are ways with nodes and without locations.
+    /// Whether there are ways with nodes but without the locations of these nodes.
     pub has_bare_ways: bool,
     /// Whether there are ways with the locations of their nodes.
     pub has_locations: bool,
@@ -31,7 +31,7 @@ pub(crate) struct ContentFacts {
 impl Block<'_> {
     /// Checks all objects of the block, and returns the facts about them. [`ContentFacts::inexpressible`] is always 0.
     /// Fails wherever [`try_for_each`](Self::try_for_each) fails, but checks dense nodes column by column, which is
-    /// four times as fast as a visit.
+    /// four times as fast as visiting each node.
     pub(in crate::pbf) fn check_contents(&self) -> FormatResult<ContentFacts> {
         let (strings, mut facts) = (&self.strings, ContentFacts::default());
         let mut messages = self.messages();
@@ -178,7 +178,7 @@ mod tests {
         ]
     }
 
-    /// The facts that a visit of all objects finds.
+    /// Returns the facts that are found by visiting all objects.
     fn visited(block: &Block<'_>) -> FormatResult<ContentFacts> {
         let mut facts = ContentFacts::default();
         block.try_for_each(|element| {
@@ -198,8 +198,8 @@ mod tests {
         Ok(facts)
     }
 
-    /// Replaces each byte of some blocks by every other value. The check must find the same errors and facts as a
-    /// visit.
+    /// Replaces each byte of some blocks by every possible value. [`Block::check_contents`] must find the same errors
+    /// and facts as visiting all objects.
     #[test]
     fn the_check_by_column_finds_what_a_visit_finds() {
         let (mut agreed, mut damaged) = (0, 0);
@@ -218,7 +218,7 @@ mod tests {
                         agreed += 1;
                     }
                     (Err(_), Err(_)) => damaged += 1,
-                    // A visit does not read the bytes of a column that follow its last value.
+                    // Visiting the objects does not read bytes of a column that follow its last value.
                     (Ok(_), Err(_)) => assert!(byte >= 0x80, "byte {at} is {byte}"),
                     (Err(error), Ok(_)) => panic!("byte {at} is {byte}: {error}"),
                 }

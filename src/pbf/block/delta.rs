@@ -83,7 +83,7 @@ impl<'a> Delta<'a> {
         Ok(())
     }
 
-    /// Reads the next values into `values`, until it is full, until the end of the column, or until a malformed value.
+    /// Reads the next values into `values`, until `values` is full, the column ends, or the next value is malformed.
     /// Returns the values that were read. Fails if the first value is malformed.
     #[inline]
     pub(crate) fn read_some<'v>(&mut self, values: &'v mut [i64]) -> FormatResult<&'v [i64]> {

@@ -147,7 +147,7 @@ impl<'a> DenseNodes<'a> {
     }
 
     /// Calls `visit` with each selected node: its id, its stored latitude and longitude, and its metadata. Only the
-    /// version and the visibility are set in the metadata. For the closures, see
+    /// version and the visibility are set in the metadata. For `select` and `needs_location`, see
     /// [`for_each_selected_place`](Self::for_each_selected_place).
     pub(super) fn for_each_selected_version(
         &self,
@@ -165,9 +165,9 @@ impl<'a> DenseNodes<'a> {
     }
 
     /// Calls `visit` with each selected node: its index, its id, and its stored latitude and longitude. `select` is
-    /// called with the ids of consecutive nodes, and appends the indices of the selected ones to `selected`, in
-    /// ascending order. If `needs_location` returns `false` for all nodes that one call of `select` has selected, their
-    /// coordinates are not read.
+    /// called with the ids of consecutive nodes. It appends the positions of the selected ids in this list to
+    /// `selected`, in ascending order. If `needs_location` returns `false` for all nodes that one call of `select` has
+    /// selected, their coordinates are not read, and `visit` gets `None` for them.
     pub(super) fn for_each_selected_place(
         &self,
         select: &mut impl FnMut(&[i64], &mut Vec<usize>),
@@ -177,7 +177,7 @@ impl<'a> DenseNodes<'a> {
     ) -> FormatResult<()> {
         let [mut ids, mut lats, mut lons] = [&self.ids, &self.lats, &self.lons].map(Delta::new);
         let mut columns = [[0; STRIDE]; 3];
-        // The number of nodes directly before the current ones whose coordinates have been neither read nor skipped.
+        // The number of preceding nodes whose coordinates have been neither read nor skipped.
         let mut unread = 0;
         for start in (0..self.len).step_by(STRIDE) {
             let count = (self.len - start).min(STRIDE);

@@ -31,7 +31,7 @@ pub struct DenseNodesIter<'b> {
 
 impl<'b> DenseNodesIter<'b> {
     // Inlining is forced for this function and for `next`, because copying the node out of the two functions would take
-    // 12 % of the time of a visit.
+    // 12 % of the time for visiting nodes.
     #[inline(always)]
     fn resolve(&self, raw: &RawNode<'b>) -> FormatResult<Node<'b>> {
         let mut ids = Varints::new(raw.keys_vals);

@@ -506,8 +506,8 @@ impl Block<'_> {
     }
 
     /// Does the same as [`try_for_each`](Self::try_for_each), but skips ways that `is_wanted` refuses. `is_wanted` is
-    /// called once for each way, in order. Skipped ways are not checked for damage. Without `way_info`, the metadata of
-    /// ways is not checked either, and ways are visited with empty metadata.
+    /// called once for each way, in order. Skipped ways are not checked for damage. If `way_info` is `false`, the
+    /// metadata of ways is not read, and ways are visited with empty metadata.
     pub(crate) fn try_for_each_with_wanted_ways<E: From<FormatError>>(
         &self,
         way_info: bool,

@@ -1,18 +1,19 @@
 //! Limits for the objects that are decoded to lists in memory.
 //!
-//! A block of 32 MiB can contain a way with 32 million nodes, each encoded in one byte. As decoded numbers, locations
-//! and strings, the nodes use ten to a hundred times as much memory. The API of OpenStreetMap allows 2,000 nodes per
-//! way.
+//! A block of 32 MiB can contain a way with 32 million nodes, each encoded in one byte. Decoded to numbers, locations
+//! and strings, these nodes take ten to a hundred times as much memory as the block. The API of OpenStreetMap allows
+//! 2,000 nodes per way.
 
 use crate::error::{Advice, FormatError, FormatResult};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::count_varints;
 
-/// For objects that are decoded to lists in memory: the maximum number of nodes of a way, of members of a relation, and
-/// of tags of any object.
+/// The maximum number of nodes of a way, members of a relation, or tags of an object, if the object is decoded to lists
+/// in memory.
 pub(crate) const MAX_PARTS: usize = 2_000_000;
 
-/// Fails if the packed run `parts` of an object has more than [`MAX_PARTS`] parts. A part consists of `each` values.
+/// Fails if the packed run `parts` of an object has more than [`MAX_PARTS`] parts. `each` is the number of values per
+/// part. It is 2 for tags whose keys and values alternate in one run, and otherwise 1.
 #[inline]
 pub(in crate::pbf) fn check_parts(
     parts: &[u8],

@@ -1,7 +1,7 @@
 //! Node, Way, Relation and Info messages, split into fields whose values are not interpreted.
 //!
-//! Commands that edit encoded blocks without decoding their objects use these messages. The modules `element` and
-//! `object` interpret their values.
+//! These messages are for commands that edit encoded blocks without decoding the objects. The modules `element` and
+//! `object` interpret the values.
 
 use super::delta::Delta;
 use super::limits::check_parts;
@@ -249,7 +249,7 @@ pub(crate) struct WayMessage<'a> {
 
 impl<'a> WayMessage<'a> {
     // Inlining is forced, so that the large return value is built directly in the caller. Copying the value would take
-    // 4 % of the time of a visit of ways.
+    // 4 % of the time for visiting ways.
     #[inline(always)]
     pub(crate) fn parse(message: &'a [u8]) -> FormatResult<Self> {
         let (mut way, mut id) = (Self::default(), OnlyId::default());
@@ -498,7 +498,7 @@ pub(crate) fn object_id(message: &[u8], kind: ObjectKind) -> FormatResult<i64> {
 /// The fields that Node, Way and Relation messages have in common.
 pub(crate) struct Head<'a> {
     pub id: i64,
-    /// The string ids of the tags in the block that is encoded; keys and values alternate.
+    /// The tags as string ids of the block that is being encoded; keys and values alternate.
     pub tags: &'a [u32],
     pub info: RawInfo,
 }
@@ -552,8 +552,8 @@ pub(crate) fn encode_way(
     put_packed_field(out, way::LON, lons);
 }
 
-/// Appends a Relation message. `roles` are string ids of the block that is encoded. `member_ids` and `member_kinds` are
-/// packed runs.
+/// Appends a Relation message. `roles` are string ids of the block that is being encoded. `member_ids` and
+/// `member_kinds` are packed runs.
 pub(crate) fn encode_relation(
     out: &mut Vec<u8>,
     scratch: &mut Vec<u8>,

@@ -24,7 +24,7 @@ pub(crate) struct VisitedFields {
 pub(crate) enum NodeVisit<'v> {
     /// The ids of successive nodes, and their locations as in [`Block::for_each_node`].
     Run(&'v [i64], &'v [Option<Location>]),
-    /// A node with tags. It was also in the last run.
+    /// A node with tags. The node is also in the run before it.
     Tagged {
         /// The index among the nodes of the block.
         index: usize,
@@ -49,8 +49,8 @@ impl Block<'_> {
     }
 
     /// Calls `visit` with each selected node: its id, and its location as in
-    /// [`for_each_location`](Self::for_each_location). `select` is called with the ids of consecutive nodes, and
-    /// appends the indices of the selected ones in ascending order.
+    /// [`for_each_location`](Self::for_each_location). `select` is called with the ids of consecutive nodes. It appends
+    /// the positions of the selected ids in this list to its second argument, in ascending order.
     pub(crate) fn for_each_selected_location(
         &self,
         mut select: impl FnMut(&[i64], &mut Vec<usize>),
@@ -107,9 +107,9 @@ impl Block<'_> {
     }
 
     /// Calls `visit` with each selected node: its id, its location as in [`for_each_node`](Self::for_each_node), and
-    /// its version number, or `None` if it has none. `select` is called with the ids of consecutive nodes, and appends
-    /// the indices of the selected ones in ascending order. The location may also be `None` if `needs_location` returns
-    /// `false` for the node.
+    /// its version number, or `None` if the node has none. `select` is called with the ids of consecutive nodes. It
+    /// appends the positions of the selected ids in this list to its second argument, in ascending order. The location
+    /// may also be `None` if `needs_location` returns `false` for the node.
     pub(crate) fn for_each_selected_version(
         &self,
         mut select: impl FnMut(&[i64], &mut Vec<usize>),
@@ -161,7 +161,7 @@ impl Block<'_> {
         })
     }
 
-    /// Calls `visit` with runs of all nodes. If `parts.tags` is set, also calls `visit` with each node that has tags,
+    /// Calls `visit` with all nodes, in runs. If `parts.tags` is set, also calls `visit` with each node that has tags,
     /// after the run with this node. In this case, fails if a tag refers to a string that the block does not have.
     pub(crate) fn for_each_node_run(
         &self,
@@ -203,7 +203,7 @@ impl Block<'_> {
     }
 
     /// Does the same as [`for_each_node_run`](Self::for_each_node_run) for the nodes of a DenseNodes message. `first`
-    /// is the index of its first node in the block.
+    /// is the index in the block of the first node of the message.
     fn visit_dense_runs(
         &self,
         dense: &DenseNodes<'_>,
@@ -246,7 +246,7 @@ impl Block<'_> {
         })
     }
 
-    /// Returns the metadata that `read` returns. Without `needs_info`, returns empty metadata, and does not call
+    /// Resolves the metadata that `read` returns. If `needs_info` is `false`, returns empty metadata without calling
     /// `read`.
     fn info_if(
         &self,
@@ -345,7 +345,7 @@ impl Block<'_> {
 }
 
 impl DenseNodes<'_> {
-    /// Does the same as [`Block::walk_stored_nodes`].
+    /// Does the same as [`Block::walk_stored_nodes`], for the nodes of this message.
     #[inline(always)]
     fn walk_stored_nodes<const TAGS: bool>(
         &self,
@@ -386,8 +386,8 @@ impl NodeMessage<'_> {
 }
 
 impl DenseNodes<'_> {
-    /// Calls `visit` with the ids of at most [`STRIDE`] successive nodes, and with their locations, which are `None`
-    /// for nodes that are deleted or whose location is undefined.
+    /// Calls `visit` with all nodes, in runs of at most [`STRIDE`] successive nodes. The arguments of `visit` are the
+    /// ids and the locations of a run. The location is `None` if the node is deleted or its location is undefined.
     pub(in crate::pbf) fn for_each_location_run(
         &self,
         units: &BlockUnits,

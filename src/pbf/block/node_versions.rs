@@ -31,7 +31,8 @@ impl<'a> NodeVersions<'a> {
         })
     }
 
-    /// Returns the number of bytes of the payload that are needed; `None` if `prefix` is long enough.
+    /// Returns the number of bytes from the start of the payload that are needed to find the ids and versions; `None`
+    /// if no more bytes than `prefix` have to be read.
     pub(crate) fn needed_bytes(prefix: &[u8]) -> Option<usize> {
         Unread::needed_bytes(&columns(prefix))
     }
@@ -73,7 +74,7 @@ fn columns(prefix: &[u8]) -> Result<[&[u8]; 2], Unread> {
     Ok([ids, versions])
 }
 
-/// The nodes of a blob with their ids and versions, or with all of their data.
+/// The nodes of a blob, either with all of their data or with ids and versions alone.
 pub(crate) enum VersionedNodes<'b, 'p> {
     Block(&'b Block<'p>),
     /// Ids and versions alone.

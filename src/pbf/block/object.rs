@@ -165,9 +165,9 @@ impl<'a> Object<'a> {
         self.fill_next(element, block, &mut None).map(drop)
     }
 
-    /// Does the same as [`fill`](Self::fill), but keeps the metadata of this object if that of `element` is the same.
-    /// `last` must be the metadata of this object as `block` stores it, or `None` if that is unknown. Afterwards,
-    /// `last` is the metadata of `element`. Returns whether the metadata is still the same.
+    /// Does the same as [`fill`](Self::fill), but keeps the metadata of this object if `element` has the same metadata.
+    /// `last` must be the metadata of this object as `block` stores it, or `None` if it is unknown. Afterwards, `last`
+    /// is the metadata of `element`. Returns whether the metadata was kept.
     pub(crate) fn fill_next(
         &mut self,
         element: &RawElement<'_>,

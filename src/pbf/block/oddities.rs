@@ -43,7 +43,8 @@ impl RawInfo {
         Some(format!("the {name} {value} is out of range"))
     }
 
-    /// Removes the version and the changeset if other programs refuse them. Returns whether something was removed.
+    /// Removes the version if other programs refuse it, and likewise the changeset. Returns whether something was
+    /// removed.
     pub(super) fn remove_refused(&mut self) -> bool {
         let is_refused = self.refusal().is_some();
         for (value, accepted) in [
@@ -84,7 +85,7 @@ pub(in crate::pbf) struct UsedKeys {
 }
 
 impl UsedKeys {
-    /// Creates the value for a table of `strings` strings, none of which is known to be a key.
+    /// Creates an empty set of keys for a table of `strings` strings.
     pub(in crate::pbf) fn new(strings: usize) -> Self {
         Self {
             last_objects: vec![0; strings],

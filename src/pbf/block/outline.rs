@@ -24,8 +24,8 @@ pub(in crate::pbf) fn check_string_count(count: usize) -> FormatResult<()> {
     }
 }
 
-/// A part of a StringTable message that is UTF-8. Most messages are UTF-8 as a whole, including the bytes between the
-/// strings. Checking many strings at once takes a fraction of the time of checking each one.
+/// A UTF-8 part of a StringTable message. Most messages are UTF-8 as a whole, including the bytes between the strings.
+/// Checking many strings at once takes a fraction of the time of checking each one.
 #[derive(Default)]
 struct ValidText<'a> {
     /// The offset of the part in the message.
@@ -34,8 +34,8 @@ struct ValidText<'a> {
 }
 
 impl<'a> ValidText<'a> {
-    /// Returns the text of the string `bytes`, which ends at the offset `end` of `message`. Returns `None` if it is not
-    /// UTF-8. The calls must be in the order of the strings.
+    /// Returns the text of the string `bytes`, which ends at the offset `end` of `message`. Returns `None` if the
+    /// string is not UTF-8. The calls must be in the order of the strings.
     #[inline]
     fn text(&mut self, message: &'a [u8], bytes: &'a [u8], end: usize) -> Option<&'a str> {
         let start = end - bytes.len();

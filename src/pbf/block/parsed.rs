@@ -8,8 +8,8 @@ use crate::error::{FormatError, FormatResult};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::Fields;
 
-/// The maximum payload size in bytes of a block that is processed as a whole by passes that hold the references of ways
-/// in memory. Such passes process larger blocks in parts. Blocks of real files are smaller.
+/// The maximum payload size in bytes of a block that is processed as a whole. Passes that hold the references of ways
+/// in memory process larger blocks in parts. Blocks of real files are smaller.
 pub(crate) const PART_LEN: usize = 4 << 20;
 
 /// A parsed PrimitiveBlock. Its messages have been found, and the columns of each DenseNodes message have been checked

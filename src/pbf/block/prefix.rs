@@ -48,7 +48,8 @@ pub(crate) fn first_kind(prefix: &[u8]) -> Result<ObjectKind, Unread> {
     Ok(kind)
 }
 
-/// Returns the number of bytes of a payload that [`first_kind`] needs; `None` if `prefix` is long enough.
+/// Returns the number of bytes from the start of a payload that [`first_kind`] needs; `None` if no more bytes than
+/// `prefix` have to be read.
 pub(crate) fn bytes_to_first_kind(prefix: &[u8]) -> Option<usize> {
     Unread::needed_bytes(&first_kind(prefix))
 }

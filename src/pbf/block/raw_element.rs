@@ -209,9 +209,9 @@ impl Block<'_> {
         RawElements::new(self.messages())
     }
 
-    /// Calls `visit` with each selected node. `select` is called with the ids of consecutive nodes, and appends the
-    /// indices of the selected ones in ascending order. The nodes between the selected ones are skipped without a
-    /// check.
+    /// Calls `visit` with each selected node. `select` is called with the ids of consecutive nodes. It appends the
+    /// positions of the selected ids in this list to its second argument, in ascending order. The nodes between the
+    /// selected ones are skipped without a check.
     pub(crate) fn for_each_selected_node(
         &self,
         mut select: impl FnMut(&[i64], &mut Vec<usize>),

@@ -1,4 +1,5 @@
-//! Looks for tags that readers misunderstand: several tags of an object with the same key, and tags without a key.
+//! Counts faulty tags, which other programs misunderstand: tags with the same key as an earlier tag of the object, and
+//! tags without a key.
 
 use super::dense::{DenseNodes, next_tag_run, skip_untagged};
 use super::element::Tags;
@@ -6,7 +7,7 @@ use super::outline::StringTable;
 use crate::error::FormatResult;
 use crate::osm::UniqueTags;
 
-/// The numbers of tags that readers misunderstand.
+/// The numbers of faulty tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct FaultyTags {
     /// The number of tags with the same key as an earlier tag of the object.
@@ -28,7 +29,7 @@ impl FaultyTags {
         }
     }
 
-    /// Whether there are tags that readers misunderstand.
+    /// Whether there are faulty tags.
     pub(super) const fn has_any(self) -> bool {
         self.repeated > 0 || self.without_key > 0
     }
@@ -41,7 +42,7 @@ impl FaultyTags {
 }
 
 impl DenseNodes<'_> {
-    /// Counts the tags that readers misunderstand.
+    /// Counts the faulty tags of all nodes.
     pub(super) fn faulty_tags(&self, strings: &StringTable<'_>) -> FormatResult<FaultyTags> {
         let (mut keys_vals, mut found) = (self.keys_vals.values(), FaultyTags::default());
         while !keys_vals.is_done() {

@@ -72,7 +72,7 @@ impl<'a> RowInfo<'a> {
         Ok(info)
     }
 
-    /// Converts the metadata to that of an object. Fails if the name of the user is not UTF-8.
+    /// Converts the metadata to the [`Info`] of an object. Fails if the name of the user is not UTF-8.
     pub(crate) fn to_info(self) -> FormatResult<Info<'a>> {
         let user = self.user.map(std::str::from_utf8).transpose();
         Ok(Info {

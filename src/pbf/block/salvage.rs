@@ -26,7 +26,8 @@ pub enum InvalidUtf8 {
     Drop,
 }
 
-/// The numbers of objects that were read from a damaged block, and of their parts that were left out or changed.
+/// The numbers of objects of a damaged block that were read or lost, and of parts of objects that were left out or
+/// changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Salvage {
@@ -38,9 +39,9 @@ pub struct Salvage {
     pub more_unreadable: bool,
     /// The number of nodes that were left out because their coordinates are outside of the world.
     pub outside: u64,
-    /// The number of parts of objects that were left out in whole or in part, because they are damaged: tags, roles,
-    /// user names, lists of locations, and metadata. This includes tags without a key, tags with the same key as an
-    /// earlier tag of the object, and versions and changesets that other programs refuse.
+    /// The number of damaged parts of objects that were left out, entirely or partly: tags, roles, user names, lists of
+    /// locations, and metadata. This includes tags without a key, tags with the same key as an earlier tag of the
+    /// object, and versions and changesets that other programs refuse.
     pub parts_dropped: u64,
     /// The number of tags, roles and user names in which bytes that are not UTF-8, or characters that XML 1.0 does not
     /// allow, were replaced.
@@ -103,8 +104,8 @@ struct Reader<'s> {
     found: Salvage,
 }
 
-/// Calls `take` with each object of the block in `payload` that can be read, in order. If `take` fails, the object
-/// counts as unreadable.
+/// Calls `take` with each readable object of the block in `payload`, in order. If `take` fails, the object counts as
+/// unreadable.
 pub(crate) fn salvage(
     payload: &[u8],
     invalid: InvalidUtf8,

@@ -29,8 +29,8 @@ impl Interner {
         id + 1
     }
 
-    /// Returns the provisional id of a role or the name of a user, which is 0 for an empty string. Counts one use of
-    /// any other string.
+    /// Returns the provisional id of a role or the name of a user; 0 for an empty string. Counts one use of any other
+    /// string.
     pub fn add_or_empty(&mut self, text: &str) -> u32 {
         if text.is_empty() { 0 } else { self.add(text) }
     }

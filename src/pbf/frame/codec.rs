@@ -116,7 +116,7 @@ fn libdeflate_level(level: u8) -> libdeflater::CompressionLvl {
 pub struct Decompressor {
     zlib: libdeflater::Decompressor,
     zstd: Option<zstd::bulk::Decompressor<'static>>,
-    /// Inflates the beginning of zlib data, for [`string_table`](Self::string_table).
+    /// Inflates the beginning of zlib data, for [`prefix`](Self::prefix).
     stream: Option<flate2::Decompress>,
     payload: Vec<u8>,
     /// The segments of the blob that [`payload_and_segments`](Self::payload_and_segments) decompressed last.
@@ -212,7 +212,7 @@ impl Decompressor {
             .and_then(|(start, len)| prefix.get(start..start.checked_add(len)?)))
     }
 
-    /// Returns the beginning of the payload of `blob`. `needed` receives the bytes that are known so far. It returns
+    /// Returns the beginning of the payload of `blob`. `needed` receives the bytes that are known so far, and returns
     /// the total number of bytes that are needed, or `None` if the known bytes suffice. Inflates zlib data only as far
     /// as needed, and does not check the rest. Returns the whole payload if `needed` asks for more than that, or if the
     /// data is not zlib data.

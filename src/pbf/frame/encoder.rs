@@ -30,8 +30,8 @@ pub struct EncodedFrame {
 }
 
 impl EncodedFrame {
-    /// Returns a frame with the same payload that is longer by exactly `by` bytes. Returns `None` if the frame is not
-    /// zlib, or if no padding has this effect.
+    /// Returns a frame that has the same payload but is longer by exactly `by` bytes. Returns `None` if the data of the
+    /// frame is not zlib data, or if no padding lengthens the frame by exactly `by` bytes.
     pub(crate) fn padded(&self, by: usize) -> Option<Self> {
         /// The maximum number of bytes by which padding can lengthen the varints that encode lengths in a frame.
         const MAX_GROWTH: usize = 4;
@@ -126,7 +126,7 @@ impl FrameEncoder {
         self.compress()
     }
 
-    /// Adds the objects of the block in `payload` whose indices are in `range`.
+    /// Adds the objects at the indices `range` of the block in `payload`.
     pub(crate) fn add_objects(&mut self, payload: &[u8], range: Range<usize>) -> FormatResult<()> {
         let block = Block::parse(payload)?;
         let mut strings = SourceStrings::new(&block.strings);

@@ -40,14 +40,14 @@ const MAX_FEATURES_LEN: usize = 1 << 16;
 /// The maximum size in bytes of a text in a header: the writing program, the source or the URL. Real texts have at most
 /// some hundred bytes.
 pub(crate) const MAX_HEADER_TEXT_LEN: usize = 1 << 16;
-/// The maximum size in bytes of all fields of a header that this crate does not know. These fields are kept in memory,
-/// and copied to each output.
+/// The maximum total size in bytes of the unknown fields of a header. These fields are kept in memory, and copied to
+/// each output.
 const MAX_UNKNOWN_LEN: usize = 1 << 20;
 /// The maximum number of bounding boxes of a file in a text format. An editor writes one for each area that it has
 /// downloaded.
 const MAX_BOXES: usize = 10_000;
 
-/// The number of the field with the table of contents (version 1) or with the pointer to it (version 2).
+/// The number of the field with the table of contents (version 1) or with the pointer to it (later versions).
 pub(super) const TOC_FIELD: u32 = 1001;
 /// The number of the field with the zeros that pad the header to its reserved length.
 pub(super) const PADDING_FIELD: u32 = 1002;
@@ -57,7 +57,7 @@ pub(super) const SUMMARY_FIELD: u32 = 1003;
 /// The fields of a HeaderBlock about the table of contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TocFields<'a> {
-    /// The table of contents itself (version 1), or the pointer to it (version 2).
+    /// The table of contents itself (version 1), or the pointer to it (later versions).
     pub toc: Option<&'a [u8]>,
     /// The summary of the table of contents.
     pub summary: Option<&'a [u8]>,
@@ -238,9 +238,8 @@ impl HeaderBlock {
             .any(|found| found == name)
     }
 
-    /// Declares the feature [`feature::LOCATIONS`], and the feature `nodes`, which is one of
-    /// [`feature::NODES_OF_WAYS`]. Removes the declarations of the other two. If `nodes` is `None`, removes the
-    /// declarations of all these features.
+    /// Declares the feature [`feature::LOCATIONS`] and, of [`feature::NODES_OF_WAYS`], only the feature `nodes`. If
+    /// `nodes` is `None`, declares none of these features.
     pub(crate) fn set_locations(&mut self, nodes: Option<&str>) {
         self.set_optional(feature::LOCATIONS, nodes.is_some());
         for kind in feature::NODES_OF_WAYS {

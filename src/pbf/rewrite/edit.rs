@@ -33,7 +33,7 @@ pub struct SpliceOptions<'m> {
 /// Applies `script` to the block in `payload` and appends the edited payload to `out`. The indices of the insert steps
 /// refer to `new`.
 ///
-/// Returns `false` and appends nothing if the block must be rebuilt. A block can be edited if all of these hold:
+/// Returns `false` and appends nothing if the block cannot be edited. A block can be edited if all of these hold:
 ///
 /// - It has exactly one group, which consists of one DenseNodes message, of ways only or of relations only.
 /// - Its string 0 is empty.
@@ -107,7 +107,7 @@ pub(crate) fn put_kept_block(
     Ok(true)
 }
 
-/// Appends a block with the units and other fields of `block`.
+/// Appends a block with the string table `strings` and the group `group`. All other fields are those of `block`.
 fn put_block(block: &BlockOutline<'_>, strings: &[u8], group: &Spliced, out: &mut Vec<u8>) {
     put_bytes_field(out, primitive_block::STRINGTABLE, strings);
     group.put_group(out);

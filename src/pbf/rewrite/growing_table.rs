@@ -43,7 +43,7 @@ impl<'a> GrowingTable<'a> {
         self.strings.get(0).is_ok_and(str::is_empty) || self.strings.is_empty()
     }
 
-    /// Returns the id of a string, which is never 0.
+    /// Returns the id of a string, which is never 0. A new string is appended to the table.
     pub(super) fn id(&mut self, text: &str) -> u32 {
         if self.lookup.is_empty() {
             // Skips string 0, because id 0 ends the tags of each dense node, so no key or value may have it.
@@ -60,7 +60,7 @@ impl<'a> GrowingTable<'a> {
         id
     }
 
-    /// Returns the id of a string, or 0 for the empty string.
+    /// Returns the id of a string as [`id`](Self::id) does, but 0 for the empty string.
     pub(super) fn id_or_empty(&mut self, text: &str) -> u32 {
         if text.is_empty() { 0 } else { self.id(text) }
     }

@@ -23,7 +23,8 @@ pub(crate) trait NewIds {
     /// Replaces the ids of consecutive objects of a block. Called in block order.
     fn replace_ids(&mut self, kind: ObjectKind, ids: &mut [i64]);
 
-    /// Replaces the ids in `ids`, which are the references of a way or relation to objects of one kind, in their order.
+    /// Replaces `ids`, which are the references of a way or relation to objects of one kind, in the order of the
+    /// references.
     fn replace_references(&mut self, kind: ObjectKind, ids: &mut [i64]);
 }
 
@@ -394,7 +395,8 @@ mod tests {
         out
     }
 
-    /// Checks the new message of a way, as `patch_ids` and [`BlockWayIds`] produce it.
+    /// Checks that both `patch_ids` and [`BlockWayIds`] turn a way with the fields `old` into a way with the fields
+    /// `new`.
     #[track_caller]
     fn check_way(old: &[&[u8]], new: &[&[u8]]) {
         let other = [id_field(7), refs_field(&[70, 75])].concat();

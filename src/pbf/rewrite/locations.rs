@@ -28,7 +28,7 @@ impl WayNodes {
         Ok(Self { refs, ways })
     }
 
-    /// Returns the node references of all ways in `group`, which consists of messages of a group.
+    /// Returns the node references of all ways in `group`, which is the content of a group or a part of it.
     fn of_messages(group: &[u8]) -> FormatResult<Self> {
         let (mut nodes, mut messages) = (Self::default(), Fields::new(group));
         while let Some(message) = messages.next()? {
@@ -85,8 +85,8 @@ pub(crate) struct WayNodeLocations {
 
 impl WayNodeLocations {
     /// Replaces unknown locations by those that the ways in `group` store. Ignores stored locations outside of the
-    /// world. `group` consists of the messages of a group, `nodes` has the references of its ways, and `units` are the
-    /// units of the block.
+    /// world. `group` is the content of a group or a part of it, `nodes` has the references of the ways in `group`, and
+    /// `units` are the units of the block.
     fn fill_in_stored(
         &mut self,
         group: &[u8],

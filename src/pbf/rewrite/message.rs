@@ -59,8 +59,8 @@ impl IdPlaces {
     }
 }
 
-/// A field that replaces another one. `head` has the tag, and the number or the length. `body` has the bytes of a
-/// length-delimited field.
+/// A field that replaces another one. `head` has the tag, and the value of a varint field or the length of `body`.
+/// `body` has the bytes of a length-delimited field.
 pub(super) struct NewField<'r> {
     head: [u8; 2 * MAX_VARINT_LEN],
     head_len: usize,

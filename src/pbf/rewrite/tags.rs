@@ -66,7 +66,7 @@ impl<'a> NewTags<'a> {
     }
 }
 
-/// The objects with new tags that were not reached yet.
+/// The new tags of objects that were not written yet.
 struct PendingTags<'o> {
     left: &'o [(usize, Vec<u32>)],
     /// The index in the block of the next object.
@@ -105,7 +105,7 @@ impl<'o> PendingTags<'o> {
         Ok(())
     }
 
-    /// Skips the next `count` objects of the block, and returns those that have new tags.
+    /// Skips the next `count` objects of the block, and returns their new tags, each with the index of its object.
     fn take(&mut self, count: usize) -> &'o [(usize, Vec<u32>)] {
         self.index += count;
         let taken = self.left.partition_point(|(index, _)| *index < self.index);

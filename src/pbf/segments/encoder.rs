@@ -184,9 +184,9 @@ impl SegmentEncoder {
         Some(start + self.zlib.deflate_compress(segment, out).ok()?)
     }
 
-    /// Deflates a part as [`deflate`](Self::deflate) does, but encodes a column as literals and runs if other matches
-    /// are rare in it. Returns the end offset of the stream. For a stream of literals and runs, also returns its
-    /// [`DeflateEnd`].
+    /// Deflates a part as [`deflate`](Self::deflate) does, but encodes a column as literals and runs if matches other
+    /// than runs are rare in the column. Returns the end offset of the stream. For a stream of literals and runs, also
+    /// returns its [`DeflateEnd`].
     fn deflate_part(
         &mut self,
         part: &[u8],

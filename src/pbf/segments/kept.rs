@@ -1,4 +1,4 @@
-//! Finds the segments of ways and relations that an edit has not changed.
+//! Finds the segments that stay the same when a block of ways or relations is edited.
 
 use super::{SEGMENT_LEN, Segment, Segmented};
 use memchr::memmem;
@@ -41,7 +41,7 @@ pub(super) fn kept_segments<'a>(
     kept
 }
 
-/// Looks for parts of an old payload in a new one, from the first to the last.
+/// A search in a new payload for parts of an old payload, from the first part to the last.
 struct KeptPartSearch<'p> {
     payload: &'p [u8],
     /// The end in `payload` of the last part that was found.

@@ -7,7 +7,7 @@ use crate::pbf::segments::columns::cut_into_parts;
 use crate::pbf::wire::put_bytes_field;
 use libdeflater::CompressionLvl;
 
-/// Returns bytes that resemble objects, repetitive with some noise.
+/// Returns bytes that resemble encoded objects: a repeated text with random bytes in between.
 fn payload(len: usize, seed: u64) -> Vec<u8> {
     let mut random = Random(seed);
     let mut out = Vec::new();

@@ -41,7 +41,7 @@ pub fn encode_blob_index(entry: &BlobEntry) -> Option<[u8; BLOB_INDEX_LEN]> {
     Some(bytes)
 }
 
-/// Returns the edges of a box in the order of per-blob indexes.
+/// Returns the edges of a box in the order in which a per-blob index stores them.
 const fn stored_edges(bbox: &Bbox) -> [i32; 4] {
     [
         bbox.min_lat_e7,

@@ -112,9 +112,9 @@ impl IdFacts {
         self.add_run(&run, last_version)
     }
 
-    /// Adds successive node ids, if they are positive and ascending, and come after all ids added before. Otherwise,
-    /// returns `false` and adds nothing. Nearly all blocks have such ids. `last_version` must return the version of the
-    /// last node.
+    /// Adds successive node ids and returns `true` if the ids are positive and ascending, and come after all ids added
+    /// before, as in nearly all blocks. Otherwise, returns `false` and adds nothing. `last_version` must return the
+    /// version of the last node.
     pub(super) fn add_run(
         &mut self,
         run: &NodeRun,

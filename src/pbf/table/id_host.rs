@@ -138,7 +138,8 @@ pub(super) fn is_id_host(body: &[u8]) -> bool {
     payload.is_some_and(|payload| Host::parse(&payload, TITLE_OF_IDS).is_some())
 }
 
-/// Returns the payload of a Blob message that is stored uncompressed as zlib data.
+/// Returns the payload of a Blob message. Returns `None` unless the message stores the payload uncompressed as zlib
+/// data.
 fn payload_of(body: &[u8]) -> FormatResult<Option<Vec<u8>>> {
     let blob = Blob::parse(body)?;
     let is_zlib = blob.encoding == Encoding::Zlib;

@@ -1,4 +1,4 @@
-//! The table of ids, for a file with blobs that are not in the order of ids. The table maps small ranges of ids to the
+//! The table of ids, for a file whose blobs are not in the order of ids. The table maps small ranges of ids to the
 //! blobs that contain ids in the range.
 //!
 //! Each section of the table has many ranges, and a directory of the sections follows the last section. Sections and
@@ -69,7 +69,7 @@ pub fn max_table_len(kind: ObjectKind, count: u64) -> u64 {
 /// Builds a table of ids from the ids of all objects, which must be added in canonical order.
 #[derive(Debug, Default)]
 pub struct IdTableBuilder {
-    /// The complete sections that have not been taken.
+    /// The complete sections that have not been returned yet.
     sections: Vec<IdSectionBytes>,
     range: OpenRange,
     section: OpenSection,
@@ -267,7 +267,8 @@ impl IdDirectory {
         trailer_number(tail, TRAILER_TITLE, LEN_DIGITS)
     }
 
-    /// Reads the directory from its frame. If the table `is_alone` in its blobs, the directory has version 1.
+    /// Reads the directory from its frame. `is_alone` states whether the blobs of the table have no objects, as in
+    /// version 1.
     pub fn read(frame: &[u8], is_alone: bool) -> Result<Self, FormatError> {
         let bytes = if is_alone {
             read_table_frame(DIRECTORY_TITLE, frame)?

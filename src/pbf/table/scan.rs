@@ -71,8 +71,8 @@ pub fn scan_places(
     Ok(())
 }
 
-/// Scans a payload as [`scan_payload`] does, and looks for odd objects. Fails also if a string is not UTF-8, as
-/// [`check_strings`] does.
+/// Scans a payload as [`scan_payload`] does, and looks for objects that other programs refuse or misunderstand. Fails
+/// also if a string is not UTF-8, as [`check_strings`] does.
 pub(crate) fn scan_for_oddities(payload: &[u8], entry: &mut BlobEntry) -> FormatResult<Oddities> {
     let scan = scan_all(payload, true)?;
     if !scan.strings.are_utf8 {
@@ -107,7 +107,7 @@ pub(crate) fn scan_counts(
     Ok(scan_all(payload, false)?.finish_with_hash(payload, entry))
 }
 
-/// Scans all objects of a payload. With `finds_odd`, also looks for odd objects.
+/// Scans all objects of a payload. With `finds_odd`, also looks for [`Oddities`].
 fn scan_all(payload: &[u8], finds_odd: bool) -> FormatResult<TableScan> {
     let block = BlockOutline::parse(payload)?;
     let mut scan = TableScan::new(
@@ -134,13 +134,13 @@ struct TableScan {
     measures: bool,
     /// The counts for nodes, ways and relations.
     counts: [ObjectCounts; 3],
-    /// Whether odd objects are looked for.
+    /// Whether the scan looks for [`Oddities`].
     finds_odd: bool,
-    /// The odd objects that the scan itself finds. [`scan_for_oddities`] adds the others.
+    /// The oddities that the scan itself finds. [`scan_for_oddities`] adds the others.
     odd: Oddities,
-    /// The keys of tags, if odd objects are looked for.
+    /// The keys of tags, if `finds_odd` is set.
     keys: UsedKeys,
-    /// The number of objects so far, if odd objects are looked for.
+    /// The number of objects so far, if `finds_odd` is set.
     objects: u32,
 }
 

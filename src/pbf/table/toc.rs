@@ -92,8 +92,8 @@ mod column {
     pub const LON_SPAN: u64 = 13;
     pub const FLAGS: u64 = 14;
     pub const HASH: u64 = 15;
-    /// 1 for an entry with statistics, 0 for an entry without. The columns from [`FIRST_TIMESTAMP`] on have values only
-    /// for entries with statistics.
+    /// 1 for an entry with statistics, and 0 for any other entry. The columns from [`FIRST_TIMESTAMP`] on have values
+    /// only for entries with statistics.
     pub const STATISTICS: u64 = 16;
     pub const FIRST_TIMESTAMP: u64 = 17;
     pub const LAST_TIMESTAMP: u64 = 18;

@@ -1,10 +1,10 @@
 //! Stores the table of contents in the last blobs of a file.
 //!
-//! The table is stored as base64 text in strings, after the strings of the last objects (`table_host`). A part has a
-//! blob of its own, with a string table alone, only if the file has too few objects, or if its last object is very
-//! long. Other programs ignore strings that no object uses. The last string in the file has the offset of the first
-//! frame of the table. The zlib data is stored uncompressed, so the last string can be found in the last bytes of the
-//! file. `reference/format.md` has the layout.
+//! The table is stored in parts, as base64 text in strings after the strings of the last objects (`table_host`). A part
+//! has a blob of its own, with a string table alone, only if the file has too few objects, or if its last object is
+//! very long. Other programs ignore strings that no object uses. The last string in the file has the offset of the
+//! first frame of the table. The zlib data is stored uncompressed, so the last string can be found in the last bytes of
+//! the file. `reference/format.md` has the layout.
 
 use super::blob_index::encode_blob_index;
 use super::entry::{BlobEntry, BlobFlags};
@@ -38,8 +38,8 @@ const ALONE: &str = "version 2";
 const BESIDE_OBJECTS: &str = "version 3 beside objects";
 /// The number of bytes at the end of a file that [`find_toc`] needs.
 pub const TOC_TAIL_LEN: usize = 1 << 16;
-/// The maximum payload size in bytes of the last host, without the table. Its objects follow the last string of the
-/// table, and both must be in the last [`TOC_TAIL_LEN`] bytes of the file.
+/// The maximum payload size in bytes of the last host, without the table. The objects of the host follow the last
+/// string of the table, so the string and the objects must be in the last [`TOC_TAIL_LEN`] bytes of the file.
 pub const MAX_HOST_LEN: usize = 60_000;
 
 /// The maximum number of bytes of base64 text in a blob. The format recommends blobs below 16 MiB.

@@ -138,7 +138,7 @@ impl TocSummary {
     }
 
     /// Decodes the summary of the table that `pointer` points to. Returns `None` if the bytes are damaged, belong to
-    /// another table, have another version, or name more than [`SAMPLE_BLOBS`] blobs or a blob twice.
+    /// another table, have another version, or name more than [`SAMPLE_BLOBS`] blobs, or the same blob twice.
     pub(crate) fn parse(bytes: &[u8], pointer: TocPointer) -> Option<Self> {
         let (body, crc) = bytes.split_last_chunk::<4>()?;
         if checksum(pointer, body) != u32::from_le_bytes(*crc) {

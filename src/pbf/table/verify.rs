@@ -50,8 +50,8 @@ pub(crate) fn scan_ids(payload: &[u8], entry: &mut BlobEntry) -> FormatResult<()
     Ok(())
 }
 
-/// Whether `entry` shows that its blob is sorted and has exactly these nodes and no other objects. For negative ids,
-/// the result may be `false` even for such a blob.
+/// Whether `entry` shows that its blob is sorted, and has the nodes with the ids `nodes` and no other objects. For
+/// negative ids, the result may be `false` even for such a blob.
 pub(crate) fn has_exactly_nodes(nodes: &[i64], entry: &BlobEntry) -> bool {
     let ends = nodes.first().zip(nodes.last());
     entry.kinds == KindSet::of(ObjectKind::Node)
@@ -141,8 +141,8 @@ impl Block<'_> {
         Ok(bounds)
     }
 
-    /// Calls `visit` with each node outside of the world, as its id, latitude and longitude, in nanodegrees. Omits
-    /// deleted nodes and nodes without a location.
+    /// Calls `visit` with the id of each node outside of the world, and with its latitude and longitude in nanodegrees.
+    /// Omits deleted nodes and nodes without a location.
     pub(crate) fn for_each_node_outside_world(
         &self,
         mut visit: impl FnMut(i64, i64, i64),

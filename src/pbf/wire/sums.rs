@@ -3,7 +3,8 @@
 use super::packed::Varints;
 use super::{CONTINUATION_BITS, FormatError, WideRegisters, word_at, zigzag_decode};
 
-/// The number of sums that are computed together before each of them is tested. Most ways have fewer nodes.
+/// The number of sums that are computed at a time, before they are tested one by one. A larger number would be of
+/// little use, because most ways have fewer nodes.
 pub(in crate::pbf) const FEW_SUMS: usize = 32;
 
 impl Varints<'_> {
@@ -14,9 +15,9 @@ impl Varints<'_> {
         self.fill_sums_with(WideRegisters::detect(), sums, sum)
     }
 
-    /// Reads values as [`fill_sums`](Self::fill_sums) does, until `sums` is full, until the end of the run, or until a
-    /// malformed value. Returns the sums that were read, and fails if the first value is malformed. Sets `sum` to the
-    /// last sum.
+    /// Reads values as [`fill_sums`](Self::fill_sums) does, but may stop before `sums` is full. Reads at least one
+    /// value, unless `sums` is empty or the run has ended. Returns the sums that were read, and sets `sum` to the last
+    /// one. Fails if the first value is malformed.
     #[inline]
     pub fn read_sums<'s>(
         &mut self,
@@ -327,8 +328,8 @@ mod tests {
     use crate::for_tests::random::Random;
     use crate::pbf::wire::{put_varint, read_varint_bytewise};
 
-    /// Returns the sums of all whole values of a run, which are read byte by byte, the offset after each value, and the
-    /// error at the first malformed value.
+    /// Reads a run byte by byte. Returns the sums of its whole values, the offset after each value, and the error at
+    /// the first malformed value.
     fn slow_sums(run: &[u8], sum: i64) -> (Vec<i64>, Vec<usize>, Option<FormatError>) {
         let (mut sums, mut ends, mut pos, mut sum) = (Vec::new(), Vec::new(), 0, sum);
         while pos < run.len() {

@@ -114,7 +114,7 @@ fn store_totals(run: &[u8], mut places: &mut [MaybeUninit<i64>], sum: i64) -> Pa
         if ends == 0 {
             break;
         }
-        // The index in the window of the first byte of each value, one after the other.
+        // For each value, the index of its first byte in the window.
         let mut starts = _mm512_maskz_compress_epi8(ends << 1 | 1, bytes);
         let count = ends.count_ones() as usize;
         let (now, later) = std::mem::take(&mut places).split_at_mut(count);
@@ -148,7 +148,7 @@ fn load(bytes: &[u8]) -> (__m512i, u64) {
     (loaded, filled)
 }
 
-/// Stores the first of eight numbers, one in each of `places`. Panics if there are no places or more than eight.
+/// Stores one number in each of `places`, in order. Panics if `places` is empty or has more than eight elements.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn store(numbers: __m512i, places: &mut [MaybeUninit<i64>]) {

@@ -275,7 +275,7 @@ fn an_area_around_a_pole_is_refused() {
     assert_eq!(shape.envelope().to_string(), "-180,-90,180,-60");
 }
 
-/// Returns the nodes of a way or a member, with their places and without ids.
+/// Returns the XML of the nodes of a way or a member, with their locations and without ids.
 fn places(places: &[(i32, i32)]) -> String {
     let places = places.iter();
     places
@@ -283,7 +283,7 @@ fn places(places: &[(i32, i32)]) -> String {
         .collect()
 }
 
-/// Returns a boundary whose member ways have these nodes.
+/// Returns the XML of a boundary. `ways` has the XML of the nodes of each member way.
 fn boundary_of(ways: &[&str]) -> String {
     let members = (1..).zip(ways).map(|(id, nodes): (i64, _)| {
         format!("<member type='way' ref='{id}' role='outer'>{nodes}</member>")
@@ -404,7 +404,7 @@ fn an_answer_in_json_is_read_like_one_in_xml() {
     let other = member(2, &geometry(&[(9, 9), (1, 9), (1, 1)]));
     let shape = read(&relation(&[one.clone(), other])).unwrap();
     assert_eq!(shape.envelope().to_string(), "1,1,9,9");
-    // A way with ids and nodes, with ids and a geometry, and with a geometry only.
+    // The way has node ids whose nodes are in the answer, node ids and a geometry, or only a geometry.
     let node = |id: i64, lon, lat| {
         format!("{{\"type\":\"node\",\"id\":{id},\"lat\":{lat},\"lon\":{lon}}}")
     };

@@ -11,7 +11,7 @@ use crate::pbf::{BlobEntry, Block, stale_index_error};
 #[derive(Debug, Default)]
 pub(super) struct NodePlaces {
     locations: Vec<Location>,
-    /// Whether some way stores no location for a node that the file may have.
+    /// Whether one of the ways stores no location for a node that the file may have.
     has_unknown: bool,
 }
 
@@ -27,9 +27,10 @@ impl NodePlaces {
 #[derive(Debug, Default)]
 pub(super) struct OutsideObjects {
     /// The locations of the nodes of those kept ways that are not wholly in the regions. The locations are sorted by
-    /// latitude once all are known.
+    /// latitude after all of them were added.
     nodes: NodePlaces,
-    /// The boxes of the blobs with completed relations, which are relations whose members are all kept.
+    /// The boxes of the blobs with completed relations. All nodes and ways that are members of a completed relation are
+    /// kept.
     relations: Vec<Bbox>,
 }
 

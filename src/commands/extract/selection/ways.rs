@@ -49,8 +49,8 @@ struct LocatedRefs {
     absent: IdsWithRegions,
     /// Nodes that are in the file without a location, with the regions that contain their stored location.
     unlocated: IdsWithRegions,
-    /// The nodes for which the rule [`StoredLocationRule::Open`] does not decide yet whether their stored locations
-    /// count.
+    /// The nodes that are collected under [`StoredLocationRule::Open`], because it is not known yet whether their
+    /// stored locations count.
     open: Vec<i64>,
 }
 
@@ -148,7 +148,7 @@ struct AllWays {
     outside: OutsideObjects,
     /// The nodes that are described at [`LocatedRefs::open`], each with the value 1.
     open_nodes: IdMap,
-    /// The offsets of the blobs with ways that refer to these nodes.
+    /// The offsets of the blobs with ways that refer to nodes in `open_nodes`.
     open_blobs: FxHashSet<u64>,
     room: MemoryBudget,
 }
@@ -488,8 +488,8 @@ impl RegionMembers<'_> {
 }
 
 impl LocatedRefs {
-    /// Sets the regions of the reference at `index` to `set` if the stored location of its node counts. `set` are the
-    /// regions that contain this location.
+    /// Sets the regions of the reference at `index` to `set` if the stored location of its node counts. `set` is the
+    /// set of regions that contain this location.
     fn add_stored(
         &mut self,
         stored: StoredLocationRule<'_>,

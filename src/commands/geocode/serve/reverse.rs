@@ -7,8 +7,8 @@ use crate::geometry::point_of_text;
 use crate::osm::Location;
 use std::collections::HashMap;
 
-/// Parameters of other geocoders that ask for more than an address. A request with one of them is refused, unless the
-/// value is off.
+/// Parameters of other geocoders that ask for more than an address. A request with one of them is refused, unless its
+/// value turns the parameter off.
 const REFUSED: [&str; 8] = [
     "namedetails",
     "extratags",
@@ -58,7 +58,7 @@ fn parse_switch(value: &str) -> Option<bool> {
     }
 }
 
-/// Refuses a list of layers with an unknown layer or without the layer `address`.
+/// Fails if a list of layers has an unknown layer or lacks the layer `address`.
 fn check_layers(list: &str) -> Result<(), String> {
     let mut layers = list.split(',').map(str::trim);
     if let Some(other) = layers.find(|layer| !matches!(*layer, "address" | "poi")) {
@@ -73,7 +73,7 @@ fn check_layers(list: &str) -> Result<(), String> {
     }
 }
 
-/// Refuses parameters that ask for more than the service can answer.
+/// Fails if the parameters ask for more than the service can answer.
 fn check_supported(parameters: &Parameters) -> Result<(), String> {
     let given = |name: &str| {
         let value = parameters.get(name).map(String::as_str);

@@ -184,20 +184,21 @@ pub(super) fn degrees(e7: i32) -> f64 {
 }
 
 impl Subject<'_> {
-    /// A number computed from the kind and the id of the object. It is stable, unlike the row number that a geocoder
-    /// with a database returns.
+    /// Returns a number computed from the kind and the id of the object. The number is stable, unlike the row number
+    /// that a geocoder with a database returns.
     pub(super) fn place_id(&self) -> i64 {
         self.id.wrapping_mul(4).wrapping_add(self.kind as i64)
     }
 
-    /// The latitude and the longitude of the middle of the object, in degrees.
+    /// Returns the latitude and the longitude of the middle of the object, in degrees.
     pub(super) fn middle(&self) -> [f64; 2] {
         let [west, south, east, north] = self.edges.map(degrees).into_array();
         let middle = [f64::midpoint(south, north), f64::midpoint(west, east)];
         middle.map(|degrees| (degrees * 1e7).round() / 1e7)
     }
 
-    /// The box of the object with its margin, in degrees. The margin is clamped at the poles and at 180 degrees.
+    /// Returns the box of the object with its margin, in degrees. The margin is clamped at the poles and at 180
+    /// degrees.
     pub(super) fn bbox(&self) -> Edges<f64> {
         let (half_turn, pole) = (1_800_000_000, 900_000_000);
         let [west, south, east, north] = self.edges.into_array();
@@ -210,7 +211,7 @@ impl Subject<'_> {
         edges.map(degrees)
     }
 
-    /// The edges of the box in degrees as strings, in the order south, north, west, east.
+    /// Returns the edges of the box in degrees as strings, in the order south, north, west, east.
     pub(super) fn edge_texts(&self) -> [String; 4] {
         let [west, south, east, north] = self.bbox().into_array();
         [south, north, west, east].map(|edge| edge.to_string())
@@ -220,13 +221,13 @@ impl Subject<'_> {
 /// A part of an address: its key, such as `city`, and its value.
 type AddressField = (Cow<'static, str>, String);
 
-/// The parts of an address, the finest first, with the keys that clients of geocoders expect.
+/// The parts of an address from the house to the country, with the keys that clients of geocoders expect.
 pub(super) struct AddressFields(Vec<AddressField>);
 
 /// The prefix of the key of an ISO 3166-2 code. The key ends with the admin level of the area.
 const CODE_KEY: &str = "ISO3166-2-lvl";
 
-/// The key of the city in an address.
+/// Returns the key of the city in an address.
 fn city_key(kind: Option<&str>) -> &'static str {
     match kind {
         Some("town") => "town",
@@ -248,7 +249,8 @@ fn codes(answer: &Answer<'_>, levels: RangeInclusive<u8>) -> impl Iterator<Item 
 }
 
 impl AddressFields {
-    /// Creates the parts of an answer's address, without the parts that are finer than a subject of rank `rank`.
+    /// Creates the parts of an answer's address, without the parts whose rank is higher than `rank`, the rank of the
+    /// subject.
     pub(super) fn of(answer: &Answer<'_>, rank: u8) -> Self {
         let address = &answer.address;
         let part = |key: &'static str, least: u8, text: Option<&str>| {
@@ -285,7 +287,7 @@ impl AddressFields {
         Self(parts)
     }
 
-    /// The keys and the values of the parts.
+    /// Returns the keys and the values of the parts.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, text)| (&**key, text.as_str()))
     }

@@ -15,7 +15,7 @@ use crate::pbf::{BlobEntry, Block, BlockWalk, WayNodes};
 /// The facts about a base that decide which changes are kept.
 #[derive(Debug, Default)]
 pub(super) struct BaseFacts {
-    /// The changed objects, nodes of changed ways and members of changed relations, as far as the base has them.
+    /// The objects of the base that are changed, are nodes of changed ways, or are members of changed relations.
     pub present: IdSets,
     /// The nodes of changed ways whose location in the base lies in the region.
     pub inside: IdSet,
@@ -50,7 +50,7 @@ struct RelationsOfBlock {
     of_completed: Vec<ObjectId>,
 }
 
-/// The facts about changed objects from a block of ways.
+/// The facts that a lookup finds in a block of ways.
 #[derive(Default)]
 struct WaysOfBlock {
     present: Vec<i64>,

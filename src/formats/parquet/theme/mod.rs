@@ -37,8 +37,8 @@ pub struct ThemeColumn {
     /// The name of the column.
     pub name: String,
     /// The keys of tags. The value of the column comes from the first of these keys that an object has. If there are
-    /// several keys, some tags are skipped: those on whose key the filter of the theme has a condition, but by which
-    /// the filter does not select the object.
+    /// several keys, a tag is skipped if the filter of the theme has a condition on its key but does not select the
+    /// object by this tag.
     pub keys: Vec<String>,
     /// The type of the column.
     pub column_type: ColumnType,

@@ -40,8 +40,8 @@ pub(in super::super) struct ThemeRow<'a> {
 type Tag<'t> = (&'t [u8], &'t [u8]);
 
 impl<'a> ThemeRow<'a> {
-    /// Adds the value of a column, which is given by its index in the columns of all themes. `text` must convert a
-    /// slice of the row to a value.
+    /// Adds the value of the column with the given index among the columns of all themes. `text` must convert a slice
+    /// of the row to a value.
     pub(in super::super) fn put(
         &mut self,
         index: usize,
