@@ -72,6 +72,11 @@ impl OffsetSlot<'_> {
 }
 
 impl OffsetSet {
+    /// Whether the set contains `offset`.
+    pub(super) fn contains(&self, offset: u16) -> bool {
+        self.slot(offset).contains(offset)
+    }
+
     /// Returns the memory that a look-up of `offset` reads.
     #[inline]
     pub(super) fn slot(&self, offset: u16) -> OffsetSlot<'_> {

@@ -69,8 +69,13 @@ impl IdSet {
     }
 
     /// Whether the id is in the set.
+    #[inline]
     pub fn contains(&self, id: i64) -> bool {
-        self.slot(id).contains(id as u16)
+        let (number, offset) = split(id);
+        match self.chunks.chunk(number) {
+            None | Some(OffsetSet::Empty) => false,
+            Some(chunk) => chunk.contains(offset),
+        }
     }
 
     /// Calls `absent` with the index in `ids` of each id that is not in the set, in ascending order.
