@@ -160,15 +160,15 @@ pub(crate) fn without_credentials(url: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the cause of an error, shortened by [`bounded`].
-fn shortened(cause: impl Into<String>) -> String {
+/// Returns the cause of an error, shortened by [`abbreviate_message`].
+fn abbreviate_cause(cause: impl Into<String>) -> String {
     let cause = cause.into();
-    bounded(&cause).into_owned()
+    abbreviate_message(&cause).into_owned()
 }
 
 /// Returns a message with at most about 2,000 bytes. Only the beginning and the end of a longer message are kept. A
 /// message can quote a value from the input, and such a value can have megabytes.
-pub(crate) fn bounded(message: &str) -> Cow<'_, str> {
+pub(crate) fn abbreviate_message(message: &str) -> Cow<'_, str> {
     const HEAD: usize = 1500;
     const TAIL: usize = 500;
     if message.len() <= HEAD + TAIL {
@@ -246,7 +246,7 @@ impl Error {
             path: path.to_owned(),
             line,
             column,
-            cause: shortened(cause),
+            cause: abbreviate_cause(cause),
         }
     }
 
@@ -261,7 +261,7 @@ impl Error {
         Self::File {
             path: path.to_owned(),
             kind,
-            cause: shortened(cause),
+            cause: abbreviate_cause(cause),
             advice: None,
         }
     }
@@ -374,7 +374,7 @@ impl FormatError {
     /// Creates an error whose cause names values found in the input. Only the beginning and the end of a very long
     /// cause are kept.
     pub fn with(cause: impl Into<String>) -> Self {
-        Self::of(Cow::Owned(shortened(cause)), Flaw::Damage)
+        Self::of(Cow::Owned(abbreviate_cause(cause)), Flaw::Damage)
     }
 
     /// Returns the same error with `place` before the cause. `place` names the part of the input that is wrong, such as
@@ -420,7 +420,7 @@ impl FormatError {
     pub(crate) fn lacking(cause: impl Into<String>, advice: Option<Advice>) -> Self {
         Self {
             advice,
-            ..Self::of(Cow::Owned(shortened(cause)), Flaw::Lack)
+            ..Self::of(Cow::Owned(abbreviate_cause(cause)), Flaw::Lack)
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::geometry::{Antimeridian, MapTurn, Point, Rings, goes_around_pole};
 
 /// Assembles the polygons that are bounded by ways, as [`assemble`] does. Cuts them at the antimeridian if
 /// `antimeridian` is [`Antimeridian::Cut`].
-pub(crate) fn assemble_and_cut_if(
+pub(crate) fn assemble_with_antimeridian(
     ways: &[AreaWay<'_>],
     antimeridian: Antimeridian,
     open_rings: OpenRings,
@@ -22,7 +22,7 @@ pub(crate) fn assemble_and_cut_if(
 /// Assembles the polygons that are bounded by ways, as [`assemble`] does, and cuts them at the antimeridian. An area
 /// around a pole has a point at every longitude and is not cut.
 fn assemble_and_cut(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
-    let Some(turn) = MapTurn::of(paths(ways)) else {
+    let Some(turn) = MapTurn::of(point_paths_of_ways(ways)) else {
         return assemble(ways, open_rings);
     };
     let turned = |node: &AreaNode| AreaNode {
@@ -82,18 +82,18 @@ pub(crate) fn cut_polygons(polygons: &[AreaPolygon]) -> Option<Vec<AreaPolygon>>
             nodes,
         })
         .collect();
-    MapTurn::of(paths(&ways))?;
+    MapTurn::of(point_paths_of_ways(&ways))?;
     let polygons = assemble_and_cut(&ways, OpenRings::Refuse).polygons;
     (!polygons.is_empty()).then_some(polygons)
 }
 
 /// Whether the ways bound an area around a pole, which is not cut at the antimeridian.
 pub(crate) fn is_around_pole(ways: &[AreaWay<'_>]) -> bool {
-    goes_around_pole(paths(ways))
+    goes_around_pole(point_paths_of_ways(ways))
 }
 
 /// Returns the points of each way.
-fn paths(
+fn point_paths_of_ways(
     ways: &[AreaWay<'_>],
 ) -> impl Iterator<Item = impl Iterator<Item = Point> + Clone> + Clone {
     ways.iter()
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn polygons_are_cut_after_assembly_as_they_are_during_it() {
+    fn cutting_after_assembly_gives_the_same_polygons() {
         let rings = [nodes(&square(178.0, -178.0, 0.0))];
         let plain = assemble(&ways(&rings), OpenRings::Refuse).polygons;
         assert_eq!(spans(&plain), [(-178.0, 178.0)]);

@@ -11,7 +11,9 @@ pub(crate) fn interior_point(polygons: &[AreaPolygon]) -> Option<Point> {
     let extent = Extent::of(&polygon.outer)?;
     let lat_e7 = extent.centre().lat_e7;
     let rings = std::iter::once(&polygon.outer).chain(&polygon.holes);
-    let mut crossings: Vec<f64> = rings.flat_map(|ring| crossings(ring, lat_e7)).collect();
+    let mut crossings: Vec<f64> = rings
+        .flat_map(|ring| crossing_longitudes(ring, lat_e7))
+        .collect();
     crossings.sort_unstable_by(f64::total_cmp);
     let spans = crossings.chunks_exact(2).map(|span| (span[0], span[1]));
     let longest = spans.max_by(|one, other| (one.1 - one.0).total_cmp(&(other.1 - other.0)));
@@ -23,7 +25,7 @@ pub(crate) fn interior_point(polygons: &[AreaPolygon]) -> Option<Point> {
 }
 
 /// Returns the longitudes, in 1e-7 degree, at which the edges of a ring cross a parallel.
-fn crossings(ring: &[Point], lat_e7: i32) -> impl Iterator<Item = f64> {
+fn crossing_longitudes(ring: &[Point], lat_e7: i32) -> impl Iterator<Item = f64> {
     let next = ring.iter().cycle().skip(1);
     let edges = ring
         .iter()

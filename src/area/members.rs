@@ -1,7 +1,10 @@
 //! The member ways of a relation.
 
 use super::way_store::{StoredWay, WayStore};
-use super::{AreaNode, AreaWay, Assembly, OpenRings, Role, assemble_and_cut_if, too_many_nodes};
+use super::{
+    AreaNode, AreaWay, Assembly, OpenRings, Role, assemble_with_antimeridian,
+    assembly_with_too_many_nodes,
+};
 use crate::geometry::Antimeridian;
 use crate::osm::ObjectKind;
 use crate::pbf::Member;
@@ -75,8 +78,8 @@ impl MemberWays {
         self.ways.is_empty()
     }
 
-    /// Assembles the area, as [`assemble_and_cut_if`](super::assemble_and_cut_if()) does. `nodes` is the list that
-    /// [`read`](Self::read) has filled.
+    /// Assembles the area, as [`assemble_with_antimeridian`](super::assemble_with_antimeridian) does. `nodes` is
+    /// the list that [`read`](Self::read) has filled.
     pub(crate) fn assemble(
         &self,
         nodes: &[AreaNode],
@@ -84,13 +87,13 @@ impl MemberWays {
         open_rings: OpenRings,
     ) -> Assembly {
         if self.is_too_large {
-            return too_many_nodes();
+            return assembly_with_too_many_nodes();
         }
         let ways = self.ways.iter().map(|(id, role, range)| AreaWay {
             id: *id,
             role: *role,
             nodes: &nodes[range.clone()],
         });
-        assemble_and_cut_if(&ways.collect::<Vec<_>>(), antimeridian, open_rings)
+        assemble_with_antimeridian(&ways.collect::<Vec<_>>(), antimeridian, open_rings)
     }
 }

@@ -16,7 +16,7 @@
 //!
 //! No step backtracks. Where rings touch, they are cut so that the inside of each polygon is connected.
 //!
-//! [`assemble`] ignores the antimeridian. `assemble_and_cut_if` can also cut the area there (`antimeridian`).
+//! [`assemble`] ignores the antimeridian. `assemble_with_antimeridian` can also cut the area there (`antimeridian`).
 
 mod antimeridian;
 mod interior;
@@ -36,7 +36,9 @@ mod way_store;
 use crate::geometry::Point;
 use crate::osm::format_e7;
 use crate::runtime::lock;
-pub(crate) use antimeridian::{assemble_and_cut_if, cut_polygons, is_around_pole, polygon_of};
+pub(crate) use antimeridian::{
+    assemble_with_antimeridian, cut_polygons, is_around_pole, polygon_of,
+};
 pub(crate) use interior::interior_point;
 pub(crate) use members::{MemberWays, MissingMember};
 pub(crate) use nested::{MAX_DEPTH, MAX_KEPT, NestedRelations, RouteMember};
@@ -294,7 +296,7 @@ pub fn assemble(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
 }
 
 /// Returns the result of an assembly whose ways have too many nodes.
-fn too_many_nodes() -> Assembly {
+fn assembly_with_too_many_nodes() -> Assembly {
     let mut problems = ProblemList::default();
     problems.add_for_area(ProblemKind::TooManyNodes, None);
     Assembly {

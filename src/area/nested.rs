@@ -81,7 +81,7 @@ impl NestedRelations {
     }
 
     /// Whether [`add`](Self::add) or [`add_missing`](Self::add_missing) was called for a relation.
-    pub(crate) fn has(&self, id: i64) -> bool {
+    pub(crate) fn contains_relation(&self, id: i64) -> bool {
         self.0.contains_key(&id)
     }
 

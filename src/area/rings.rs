@@ -47,7 +47,7 @@ impl AreaRings {
             }
             let boundary = rings.polygon.len();
             rings.polygon.push(boundary);
-            rings.follow(
+            rings.add_rings_of_boundary(
                 start,
                 segments,
                 corners,
@@ -58,14 +58,14 @@ impl AreaRings {
         }
         for (inner, below) in &sides.nested {
             let of = |segment: u32| boundary_of[segment as usize] as usize;
-            rings.join(of(*inner), of(*below));
+            rings.join_boundaries(of(*inner), of(*below));
         }
         rings
     }
 
     /// Follows the boundary that contains the segment `start`, with the inside on the left, and adds the rings of the
     /// boundary.
-    fn follow(
+    fn add_rings_of_boundary(
         &mut self,
         start: u32,
         segments: &Segments<'_>,
@@ -83,22 +83,22 @@ impl AreaRings {
         while boundary_of[segment as usize] == u32::MAX {
             boundary_of[segment as usize] = boundary as u32;
             let is_forward = sides.inside_is_left[segment as usize];
-            let (corner, _) = corners.place_of(segment, is_forward);
+            let (corner, _) = corners.corner_and_index_of(segment, is_forward);
             if position[corner] != u32::MAX {
                 // The path has been at this corner before. The part of the path since then is a ring.
                 let at = position[corner] as usize;
-                self.cut(&mut path, at, segments, corners, position);
+                self.cut_off_ring(&mut path, at, segments, corners, position);
             }
             position[corner] = path.corners.len() as u32;
             path.corners.push(corner as u32);
             path.segments.push(segment);
             segment = corners.next_clockwise(segment, !is_forward).segment;
         }
-        self.cut(&mut path, 0, segments, corners, position);
+        self.cut_off_ring(&mut path, 0, segments, corners, position);
     }
 
     /// Removes the corners and segments of a path from index `at` on, and adds them as a ring.
-    fn cut(
+    fn cut_off_ring(
         &mut self,
         path: &mut Path,
         at: usize,
@@ -109,7 +109,7 @@ impl AreaRings {
         let mut points = Vec::with_capacity(path.corners.len() - at);
         for corner in path.corners.drain(at..) {
             position[corner as usize] = u32::MAX;
-            points.push(corners.at(corner as usize)[0].point);
+            points.push(corners.ends_at_corner(corner as usize)[0].point);
         }
         let is_outer = doubled_area(&points) > 0;
         let ring = self.rings.len() as u32;
@@ -134,7 +134,7 @@ impl AreaRings {
     }
 
     /// Makes two boundaries belong to the same polygon.
-    fn join(&mut self, inner: usize, outer: usize) {
+    fn join_boundaries(&mut self, inner: usize, outer: usize) {
         let (inner, outer) = (self.root_of(inner), self.root_of(outer));
         self.polygon[inner] = outer;
     }
@@ -179,14 +179,14 @@ impl AreaRings {
                 is_lone[*ring as usize] = false;
             }
         }
-        self.retain_outermost(&mut is_lone);
+        self.keep_outermost_flags(&mut is_lone);
         let is_kept = |ring: &u32| !is_lone[*ring as usize];
         let is_any = is_lone.contains(&true);
         is_any.then(|| self.ring_of.iter().map(is_kept).collect())
     }
 
     /// Clears the flag of each flagged ring whose bounding box lies in that of another flagged ring.
-    fn retain_outermost(&self, flags: &mut [bool]) {
+    fn keep_outermost_flags(&self, flags: &mut [bool]) {
         let marked = (0..)
             .zip(&self.rings)
             .zip(&*flags)
@@ -222,7 +222,7 @@ impl AreaRings {
         let (outers, holes): (Vec<_>, Vec<_>) = rings.into_iter().partition(|ring| ring.is_outer);
         let mut index_of = vec![usize::MAX; self.polygon.len()];
         let mut polygons: Vec<AreaPolygon> = Vec::with_capacity(outers.len());
-        let by_corner = |a: &SimpleRing, b: &SimpleRing| compare(&a.points, &b.points);
+        let by_corner = |a: &SimpleRing, b: &SimpleRing| compare_rings(&a.points, &b.points);
         let sorted = |mut rings: Vec<SimpleRing>| {
             rings.sort_by(by_corner);
             rings
@@ -243,7 +243,7 @@ impl AreaRings {
 }
 
 /// Compares rings by their points. West precedes east, then south precedes north.
-fn compare(a: &[Point], b: &[Point]) -> Ordering {
+fn compare_rings(a: &[Point], b: &[Point]) -> Ordering {
     let key = |point: &Point| (point.lon_e7, point.lat_e7);
     a.iter().map(key).cmp(b.iter().map(key))
 }

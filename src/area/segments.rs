@@ -66,12 +66,12 @@ impl<'a> Segments<'a> {
             ends.then(a.way.cmp(&b.way))
         };
         segments.list.sort_unstable_by(order);
-        segments.leave_out_pairs(problems);
+        segments.remove_equal_pairs(problems);
         segments
     }
 
     /// Removes pairs of equal segments, and adds a problem for each group of equal segments.
-    fn leave_out_pairs(&mut self, problems: &mut ProblemList) {
+    fn remove_equal_pairs(&mut self, problems: &mut ProblemList) {
         let all = std::mem::take(&mut self.list);
         self.list.reserve(all.len());
         for same in all.chunk_by(|a, b| a.ends() == b.ends()) {

@@ -88,33 +88,33 @@ impl Corners {
     }
 
     /// Returns the indices of the ends at a corner.
-    fn range(&self, corner: usize) -> std::ops::Range<usize> {
+    fn range_of_ends(&self, corner: usize) -> std::ops::Range<usize> {
         self.starts[corner] as usize..self.starts[corner + 1] as usize
     }
 
     /// Returns the ends at a corner, counter-clockwise.
-    pub(super) fn at(&self, corner: usize) -> &[SegmentEnd] {
-        &self.ends[self.range(corner)]
+    pub(super) fn ends_at_corner(&self, corner: usize) -> &[SegmentEnd] {
+        &self.ends[self.range_of_ends(corner)]
     }
 
     /// Returns the corner at one end of a segment, and the index of this end among the ends at the corner.
-    pub(super) fn place_of(&self, segment: u32, is_first: bool) -> (usize, usize) {
+    pub(super) fn corner_and_index_of(&self, segment: u32, is_first: bool) -> (usize, usize) {
         let end = self.of_segment[segment as usize][usize::from(!is_first)] as usize;
         let corner = self.of_end[end] as usize;
-        (corner, end - self.range(corner).start)
+        (corner, end - self.range_of_ends(corner).start)
     }
 
     /// Returns the next end, in clockwise order around the corner, after the given end of a segment.
     pub(super) fn next_clockwise(&self, segment: u32, is_first: bool) -> &SegmentEnd {
-        let (corner, index) = self.place_of(segment, is_first);
-        let ends = self.at(corner);
+        let (corner, index) = self.corner_and_index_of(segment, is_first);
+        let ends = self.ends_at_corner(corner);
         &ends[index.checked_sub(1).unwrap_or(ends.len() - 1)]
     }
 
     /// Adds a problem for each location where an odd number of segments ends.
     pub(super) fn find_open_ends(&self, segments: &Segments<'_>, problems: &mut ProblemList) {
         for corner in 0..self.len() {
-            let ends = self.at(corner);
+            let ends = self.ends_at_corner(corner);
             let Some(end) = ends.first().filter(|_| !ends.len().is_multiple_of(2)) else {
                 continue;
             };
@@ -149,7 +149,7 @@ impl Sides {
             if is_known[corner] {
                 continue;
             }
-            let lowest = &corners.at(corner)[0];
+            let lowest = &corners.ends_at_corner(corner)[0];
             let (is_inside, below) = sweep.segment_below(lowest.point, &sides.inside_is_left);
             if let Some(below) = below.filter(|_| is_inside) {
                 sides.nested.push((lowest.segment, below));
@@ -177,10 +177,10 @@ impl Sides {
                 continue;
             }
             // Around a corner, inside and outside alternate, so the side changes from each segment to the next.
-            for (index, end) in corners.at(corner).iter().enumerate() {
+            for (index, end) in corners.ends_at_corner(corner).iter().enumerate() {
                 let is_left = is_left ^ ((index ^ known) & 1 == 1);
                 self.inside_is_left[end.segment as usize] = is_left == end.is_first;
-                let (other, there) = corners.place_of(end.segment, !end.is_first);
+                let (other, there) = corners.corner_and_index_of(end.segment, !end.is_first);
                 if !is_known[other] {
                     waiting.push((other, there, !is_left));
                 }

@@ -215,19 +215,19 @@ mod tests {
     }
 
     #[test]
-    fn the_segment_below_a_point_is_the_highest_of_those_that_a_look_at_all_finds() {
+    fn the_segment_below_a_point_is_found_as_by_testing_all() {
         let mut random = Random(11);
         for count in [0, 1, 10, 100, 300] {
             // Each segment lies in a band of latitudes of its own. No band has latitude 9, 19, 29 and so on.
             let segments = (0..count).map(|band| {
-                let mut end = || [random.below(100) as i32, 10 * band + random.below(8) as i32];
+                let mut end = || [random.below(100), 10 * band + random.below(8)];
                 segment([end(), end()])
             });
             let segments = sorted(segments.filter(|one| one.first != one.second).collect());
             let mut points: Vec<Point> = (0..200)
                 .map(|_| Point {
                     lat_e7: 10 * random.below(count as usize + 2) as i32 - 1,
-                    lon_e7: random.below(100) as i32,
+                    lon_e7: random.below(100),
                 })
                 .collect();
             points.sort_by(|a, b| compare_west_to_east(*a, *b));

@@ -16,7 +16,7 @@ fn node_at(x: i64, y: i64) -> AreaNode {
     }
 }
 
-fn assembled(ways: &[&[i64]], open_rings: OpenRings) -> Assembly {
+fn assemble_ways(ways: &[&[i64]], open_rings: OpenRings) -> Assembly {
     let ways: Vec<(i64, Vec<AreaNode>)> = (1..)
         .zip(ways)
         .map(|(id, way)| (id, way.iter().copied().map(node).collect()))
@@ -36,7 +36,7 @@ fn area_ways(ways: &[(i64, Vec<AreaNode>)]) -> Vec<AreaWay<'_>> {
 
 /// Returns the polygons of ways. Each polygon is a list of rings of node ids, the outer ring first.
 fn polygons(ways: &[&[i64]]) -> Vec<Vec<Vec<i32>>> {
-    let assembly = assembled(ways, OpenRings::Refuse);
+    let assembly = assemble_ways(ways, OpenRings::Refuse);
     assert!(assembly.is_valid(), "{:?}", assembly.problems);
     let ids = |ring: &Vec<Point>| -> Vec<i32> {
         ring.iter()
@@ -52,7 +52,7 @@ fn polygons(ways: &[&[i64]]) -> Vec<Vec<Vec<i32>>> {
 
 /// Returns the kind and the node of each problem of ways.
 fn problems(ways: &[&[i64]]) -> Vec<(ProblemKind, Option<i64>)> {
-    let assembly = assembled(ways, OpenRings::Refuse);
+    let assembly = assemble_ways(ways, OpenRings::Refuse);
     let problems = assembly.problems.iter();
     problems
         .map(|problem| (problem.kind, problem.node))
@@ -191,11 +191,11 @@ fn every_problem_names_the_node_where_it_occurs() {
 #[test]
 fn open_rings_can_be_left_out() {
     let ways: [&[i64]; 3] = [&[0, 30, 33, 0], &[33, 66, 96], &[60, 90]];
-    assert_eq!(assembled(&ways, OpenRings::Refuse).polygons, []);
-    let assembly = assembled(&ways, OpenRings::LeaveOut);
+    assert_eq!(assemble_ways(&ways, OpenRings::Refuse).polygons, []);
+    let assembly = assemble_ways(&ways, OpenRings::LeaveOut);
     assert_eq!(assembly.polygons.len(), 1);
     assert!(assembly.problems.is_empty());
-    let none = assembled(&[&[0, 30, 33]], OpenRings::LeaveOut);
+    let none = assemble_ways(&[&[0, 30, 33]], OpenRings::LeaveOut);
     assert!(!none.is_valid());
 }
 
@@ -247,7 +247,7 @@ fn count_groups(cells: &Cells) -> usize {
 }
 
 /// Whether the middle of a cell is in a ring.
-fn holds(ring: &[Point], (x, y): (i64, i64)) -> bool {
+fn is_in_ring(ring: &[Point], (x, y): (i64, i64)) -> bool {
     let ends = ring.iter().cycle().skip(1);
     let crossed = ring.iter().zip(ends).filter(|(from, to)| {
         // All edges are horizontal or vertical, so an edge that spans the latitude `y` lies at the longitude of `from`.
@@ -301,8 +301,8 @@ fn cells_in_a_square_become_the_polygons_of_connected_cells() {
         for x in 0..SIDE {
             for y in 0..SIDE {
                 let of = |polygon: &&AreaPolygon| {
-                    let in_hole = polygon.holes.iter().any(|hole| holds(hole, (x, y)));
-                    holds(&polygon.outer, (x, y)) && !in_hole
+                    let in_hole = polygon.holes.iter().any(|hole| is_in_ring(hole, (x, y)));
+                    is_in_ring(&polygon.outer, (x, y)) && !in_hole
                 };
                 let count = assembly.polygons.iter().filter(of).count();
                 assert_eq!(count == 1, cells.contains(&(x, y)), "{round}: {x} {y}");
@@ -331,28 +331,28 @@ fn lines_of(ways: &[(i64, Vec<AreaNode>)]) -> Vec<Line> {
     lines.into_iter().collect()
 }
 
-fn cross(a: (i64, i64), b: (i64, i64)) -> i64 {
+fn cross_product(a: (i64, i64), b: (i64, i64)) -> i64 {
     a.0 * b.1 - a.1 * b.0
 }
 
-fn minus(a: (i64, i64), b: (i64, i64)) -> (i64, i64) {
+fn difference(a: (i64, i64), b: (i64, i64)) -> (i64, i64) {
     (a.0 - b.0, a.1 - b.1)
 }
 
 /// Whether two segments have a point in common that is not an end of both.
 fn is_crossed(a: &Line, b: &Line) -> bool {
-    let (along, other) = (minus(a[1], a[0]), minus(b[1], b[0]));
-    let between = minus(b[0], a[0]);
-    let divisor = cross(along, other);
+    let (along, other) = (difference(a[1], a[0]), difference(b[1], b[0]));
+    let between = difference(b[0], a[0]);
+    let divisor = cross_product(along, other);
     if divisor == 0 {
-        let on_one_line = cross(along, between) == 0;
+        let on_one_line = cross_product(along, between) == 0;
         return on_one_line && a[0].max(b[0]) < a[1].min(b[1]);
     }
     // The lines through `a` and `b` meet where a[0] + along * t / divisor = b[0] + other * u / divisor.
     let sign = divisor.signum();
     let (t, u, end) = (
-        cross(between, other) * sign,
-        cross(between, along) * sign,
+        cross_product(between, other) * sign,
+        cross_product(between, along) * sign,
         divisor.abs(),
     );
     let is_end = |part: i64| part == 0 || part == end;
@@ -364,7 +364,7 @@ fn is_crossed(a: &Line, b: &Line) -> bool {
 fn is_inside(lines: &[Line], (x, y): (i64, i64)) -> bool {
     let below = lines.iter().filter(|[from, to]| {
         let [from, to] = [from, to].map(|end| (end.0 * 3, end.1 * 3));
-        from.0 < x && x < to.0 && cross(minus(to, from), minus((x, y), from)) > 0
+        from.0 < x && x < to.0 && cross_product(difference(to, from), difference((x, y), from)) > 0
     });
     below.count() % 2 == 1
 }
@@ -424,7 +424,7 @@ fn random_ways_are_valid_if_no_segments_cross_or_have_open_ends() {
                 // neighbours are checked instead.
                 let is_on = |[from, to]: &Line| {
                     let [from, to] = [from, to].map(|end| (end.0 * 3, end.1 * 3));
-                    cross(minus(to, from), minus(point, from)) == 0
+                    cross_product(difference(to, from), difference(point, from)) == 0
                 };
                 if x % 3 == 0 || lines.iter().any(is_on) {
                     continue;

@@ -109,7 +109,7 @@ impl WayStore {
     }
 
     /// Returns the encoded nodes of a way; `None` if the way is not stored.
-    fn encoded(&self, id: i64) -> Option<Varints<'_>> {
+    fn encoded_nodes(&self, id: i64) -> Option<Varints<'_>> {
         let rank = self.wanted.rank(id)?;
         let StoredWayPosition { batch, start } = self.positions[rank as usize]?;
         let batch = &self.batches[batch.get() as usize - 1];
@@ -118,13 +118,15 @@ impl WayStore {
 
     /// Returns the number of nodes of a way; 0 if the way is not stored, or one of its nodes has no location.
     pub(crate) fn node_count(&self, id: i64) -> u64 {
-        let count = self.encoded(id).and_then(|mut values| values.read().ok());
+        let count = self
+            .encoded_nodes(id)
+            .and_then(|mut values| values.read().ok());
         count.unwrap_or(0).saturating_sub(1)
     }
 
     /// Appends the nodes of a way to `nodes`, unless one of them has no location.
     pub(crate) fn read(&self, id: i64, nodes: &mut Vec<AreaNode>) -> StoredWay {
-        let Some(mut values) = self.encoded(id) else {
+        let Some(mut values) = self.encoded_nodes(id) else {
             return StoredWay::Missing;
         };
         match self.decode(&mut values, nodes) {

@@ -20,13 +20,13 @@ pub fn explain(error: &Error) -> String {
 
 /// Appends advice to a message, as a clause after a semicolon or as a remark in parentheses.
 pub fn with_advice(message: &str, advice: &Advice) -> String {
-    let words = words(advice);
+    let words = advice_text(advice);
     let mark = if words.starts_with('(') { " " } else { "; " };
     format!("{message}{mark}{words}")
 }
 
 /// Returns the program's text for an advice.
-fn words(advice: &Advice) -> Cow<'static, str> {
+fn advice_text(advice: &Advice) -> Cow<'static, str> {
     match advice {
         Advice::LeaveFirstIdsOut([nodes, ways, relations]) => {
             format!("it goes on as with --start-id {nodes},{ways},{relations}: leave the option out")

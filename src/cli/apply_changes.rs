@@ -97,8 +97,8 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     };
     let is_output_history =
         args.output.as_deref().is_some_and(is_history_file_name) || args.write.is_history_format();
-    let is_named_history = args.is_base_history() && is_output_history;
-    let is_one_named = args.is_base_history() || args.redact;
+    let is_named_history = args.is_base_named_as_history() && is_output_history;
+    let is_one_named = args.is_base_named_as_history() || args.redact;
     if session.conventions.needs_history_names
         && is_one_named
         && !args.with_history
@@ -139,13 +139,13 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let read = |versions| read_changes(&options.changes, SameTime::LastRead, versions, &ctx);
     let summary = apply_changes::apply(&options, base, read, None, &ctx).map_err(explain)?;
     session.report(&args.run, &ctx, &summary, &options.output.target, || {
-        report(&options.output.target, &summary)
+        report_text(&options.output.target, &summary)
     })
 }
 
 impl Args {
     /// Whether -F or, without -F, the file name of the base says that the base is a history file.
-    fn is_base_history(&self) -> bool {
+    fn is_base_named_as_history(&self) -> bool {
         let named = || is_history_file_name(&self.base);
         self.run
             .input_format
@@ -220,7 +220,7 @@ fn add_to_history(
     })
 }
 
-fn report(output: &OutputTarget, summary: &Summary) -> String {
+fn report_text(output: &OutputTarget, summary: &Summary) -> String {
     let mut out = format!(
         "{}: {}\n",
         output.path().display(),
@@ -267,12 +267,12 @@ fn report(output: &OutputTarget, summary: &Summary) -> String {
             out += "  the header's box was taken out: new nodes lie outside, and it crosses the 180th meridian\n";
         }
     }
-    out += &replication(summary);
+    out += &replication_line(summary);
     out
 }
 
 /// Returns a line with the replication state of the output; empty if it has none.
-fn replication(summary: &Summary) -> String {
+fn replication_line(summary: &Summary) -> String {
     let sequence = summary.replication_sequence;
     let sequence = sequence.map(|number| format!(" sequence {number}"));
     let time = summary.replication_timestamp.as_ref();

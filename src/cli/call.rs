@@ -114,7 +114,7 @@ pub fn commands() -> Vec<CommandDescription> {
             let of = |is_option: bool| {
                 let args = command.get_arguments().filter(shown);
                 let args = args.filter(move |arg| arg.is_positional() != is_option);
-                args.map(describe).collect()
+                args.map(describe_argument).collect()
             };
             CommandDescription {
                 name: command.get_name().to_owned(),
@@ -126,7 +126,7 @@ pub fn commands() -> Vec<CommandDescription> {
     described.collect()
 }
 
-fn describe(arg: &clap::Arg) -> ArgumentDescription {
+fn describe_argument(arg: &clap::Arg) -> ArgumentDescription {
     let many = arg
         .get_num_args()
         .is_some_and(|count| count.max_values() > 1);

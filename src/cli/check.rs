@@ -124,13 +124,13 @@ pub fn run(session: &Session, args: &Args, refs_only: bool) -> Result<CommandAns
             let from = summary.listed_refs.iter().rev().take_while(to_relations);
             let start = summary.listed_refs.len() - from.count();
             summary.listed_refs[start..].sort_by_key(|dangling| (dangling.id, dangling.in_id));
-            put_dangling(&mut ids, &summary);
+            put_dangling_references(&mut ids, &summary);
         }
         session.print(&ids)?;
         session.print_to_stderr(&osmium_text(args, &summary));
         ctx.observer.finished();
     } else {
-        let report = || text(args, &summary);
+        let report = || report_text(args, &summary);
         session.report(&args.run, &ctx, &summary, stdout, report)?;
     }
     Ok(CommandAnswer::yes_if(summary.is_sound()))
@@ -177,24 +177,24 @@ fn osmium_text(args: &Args, summary: &Summary) -> String {
     out
 }
 
-fn text(args: &Args, summary: &Summary) -> String {
+fn report_text(args: &Args, summary: &Summary) -> String {
     let mut out = String::new();
     if args.show_ids {
-        put_dangling(&mut out, summary);
+        put_dangling_references(&mut out, summary);
     }
     let path = display_path(&args.input);
     if let Some(index) = &summary.index {
-        index_text(&mut out, &path.to_string(), index);
+        put_index(&mut out, &path.to_string(), index);
     }
     if summary.nodes.is_some() {
-        put_objects(&mut out, args, summary);
+        put_object_findings(&mut out, args, summary);
     }
-    check_areas::put(&mut out, summary);
+    check_areas::put_area_findings(&mut out, summary);
     out
 }
 
 /// Appends the findings about ids, contents, references and locations.
-fn put_objects(out: &mut String, args: &Args, summary: &Summary) {
+fn put_object_findings(out: &mut String, args: &Args, summary: &Summary) {
     let path = display_path(&args.input);
     let counts = [summary.nodes, summary.ways, summary.relations].map(Option::unwrap_or_default);
     let _ = writeln!(out, "{path}: {}", show::kinds(counts));
@@ -211,7 +211,7 @@ fn put_objects(out: &mut String, args: &Args, summary: &Summary) {
 }
 
 /// Appends the listed references to missing objects.
-fn put_dangling(out: &mut String, summary: &Summary) {
+fn put_dangling_references(out: &mut String, summary: &Summary) {
     for dangling in &summary.listed_refs {
         let [kind, in_kind] = [dangling.kind, dangling.in_kind].map(ObjectKind::letter);
         let _ = writeln!(out, "{kind}{} in {in_kind}{}", dangling.id, dangling.in_id);
@@ -234,7 +234,7 @@ fn put_ids(out: &mut String, summary: &Summary) {
     }
     put_left_out(out, summary.id_violations(), summary.listed_ids.len());
     let Some(out_of_order) = summary.out_of_order else {
-        put_spatial(out, summary);
+        put_ids_of_spatial_layout(out, summary);
         return;
     };
     let disorder = show::number(out_of_order);
@@ -260,7 +260,7 @@ fn put_ids(out: &mut String, summary: &Summary) {
 }
 
 /// Appends the result of the id check for a spatial layout, in which ids have no order.
-fn put_spatial(out: &mut String, summary: &Summary) {
+fn put_ids_of_spatial_layout(out: &mut String, summary: &Summary) {
     let order = "ids: in a spatial layout, which orders objects by their places";
     let _ = match (summary.duplicates, summary.duplicates_in_a_row.unwrap_or(0)) {
         (Some(0), _) => writeln!(out, "{order}; none twice"),
@@ -381,7 +381,7 @@ fn put_locations(out: &mut String, args: &Args, summary: &Summary) {
 /// The advice for a damaged file.
 const REPAIR: &str = "`pbfhogg repair` writes a file of all that is whole";
 
-fn index_text(out: &mut String, path: &str, index: &IndexCheck) {
+fn put_index(out: &mut String, path: &str, index: &IndexCheck) {
     let _ = writeln!(
         out,
         "{path}: {}; {} in the table of contents, {} of them with a hash of their content; {} with an index of their own; {} with segments",

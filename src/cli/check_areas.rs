@@ -6,7 +6,7 @@ use crate::commands::export::list_of_problems;
 use std::fmt::Write;
 
 /// Appends the findings in areas and doubled objects that the summary contains.
-pub fn put(out: &mut String, summary: &Summary) {
+pub fn put_area_findings(out: &mut String, summary: &Summary) {
     if let Some(areas) = &summary.areas {
         put_areas(out, areas);
     }

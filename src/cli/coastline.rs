@@ -122,7 +122,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let summary = coastline::run(&options, &mut report, &ctx)?;
     let is_free = !options.files.iter().any(|file| file.target.is_stream());
     session.report(&args.run, &ctx, &summary, Stdout::free_if(is_free), || {
-        text(args, &summary)
+        summary_text(args, &summary)
     })?;
     if let Some((first, others)) = summary.losses.split_first() {
         let more = match others.len() {
@@ -150,7 +150,7 @@ fn options(session: &Session, args: &Args, ctx: &Context) -> Result<Options> {
     if let Some(directory) = &args.output {
         names::directory("-o is a directory of all layers").check_name(session, directory)?;
     }
-    let files = files(session, args)?;
+    let files = layer_files(session, args)?;
     let default = if args.output.is_some() {
         DEGREE
     } else {
@@ -171,7 +171,7 @@ fn options(session: &Session, args: &Args, ctx: &Context) -> Result<Options> {
 }
 
 /// Returns the files that --lines, --land, --water and --errors name.
-fn files(session: &Session, args: &Args) -> Result<Vec<LayerFile>> {
+fn layer_files(session: &Session, args: &Args) -> Result<Vec<LayerFile>> {
     let layers = [
         (CoastLayer::Lines, &args.lines),
         (CoastLayer::Land, &args.land),
@@ -210,7 +210,7 @@ fn layer_format(session: &Session, path: &Path) -> Result<LayerFormat> {
     }
 }
 
-fn text(args: &Args, summary: &Summary) -> String {
+fn summary_text(args: &Args, summary: &Summary) -> String {
     let name = args
         .output
         .as_deref()

@@ -28,7 +28,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let mut script = Vec::new();
     clap_complete::generate(
         args.shell,
-        &mut with_values(Cli::command()),
+        &mut with_completion_values(Cli::command()),
         session.conventions.name,
         &mut script,
     );
@@ -63,20 +63,20 @@ const VALUES: [(&str, &str, &str); 6] = [
 fn values_of(command: &str, option: &str) -> Option<Vec<&'static str>> {
     if (command, option) == ("export", "theme") {
         let themes = Theme::built_in().into_iter();
-        return Some(themes.map(|theme| leaked(theme.name)).collect());
+        return Some(themes.map(|theme| leak_word(theme.name)).collect());
     }
     let mut values = VALUES.into_iter();
     let found = values.find(|(of, known, _)| (*of, *known) == (command, option));
     if let Some((.., values)) = found {
         return Some(values.split(' ').collect());
     }
-    let written = TextFormat::writable().map(|facts| facts.names[0]);
+    let written = TextFormat::writable_formats().map(|facts| facts.names[0]);
     match (command, option) {
         ("show", "output-format") => Some(written.collect()),
         (_, "output-format") => {
             let others = ["osh.pbf", "osc.pbf"].into_iter();
             let compressed =
-                |name: &str| ["gz", "bz2"].map(|ending| leaked(format!("{name}.{ending}")));
+                |name: &str| ["gz", "bz2"].map(|ending| leak_word(format!("{name}.{ending}")));
             let compressed = written.flat_map(compressed);
             Some(written_formats().chain(others).chain(compressed).collect())
         }
@@ -89,14 +89,14 @@ fn values_of(command: &str, option: &str) -> Option<Vec<&'static str>> {
 }
 
 /// Keeps a word in memory until the program ends, because clap demands static strings.
-fn leaked(word: String) -> &'static str {
+fn leak_word(word: String) -> &'static str {
     word.leak()
 }
 
 /// Adds the parts of the command line that only completions use: the values of options that also accept other values,
 /// and the words that `help` explains.
-fn with_values(program: Command) -> Command {
-    let names = usage::command_names().into_iter().map(leaked);
+fn with_completion_values(program: Command) -> Command {
+    let names = usage::command_names().into_iter().map(leak_word);
     let words = names.chain(help::topics());
     let words = words.map(|word| Command::new(word).disable_help_flag(true));
     let program = program.mut_subcommand("help", |help| help.subcommands(words));
@@ -123,6 +123,6 @@ mod tests {
             let has = |of: &Command| of.get_arguments().any(|arg| arg.get_long() == Some(option));
             assert!(commands.any(has), "{name} --{option}");
         }
-        with_values(program).debug_assert();
+        with_completion_values(program).debug_assert();
     }
 }

@@ -57,7 +57,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let indexed = job.index(session, &base)?;
     let updated = job.apply(session, &indexed, &changes)?;
     let is_good = job.check(session, &updated, args.base.is_none())?;
-    let page = job.draw(session, &indexed, &updated)?;
+    let page = job.draw_page(session, &indexed, &updated)?;
     session.print(&format!(
         "\nWhat changed, to look at in a browser: {}\n",
         file_url(&page)
@@ -182,10 +182,10 @@ impl Demonstration {
 
     /// Writes a page that shows the changes from the indexed file to the updated one. Returns the path of the page,
     /// which is not removed at the end.
-    fn draw(&self, session: &Session, indexed: &Path, updated: &Path) -> Result<PathBuf> {
+    fn draw_page(&self, session: &Session, indexed: &Path, updated: &Path) -> Result<PathBuf> {
         let started = Instant::now();
         let path = new_page()?;
-        let page = OutputTarget::named(&path, true);
+        let page = OutputTarget::named_file(&path, true);
         let options = diff::Options::new(indexed, updated);
         let summary = super::diff::write_page(&options, Selection::default(), page, &self.ctx)?;
         let total = summary.total();

@@ -5,8 +5,10 @@ use super::args::{
 };
 use super::augmented_diff::DiffFormArg;
 use super::conventions::{Conventions, parse_with};
-use super::diff_changes::{self, ChangesTarget, ComparedFiles, ScopeArgs, parse_by};
-use super::diff_report::{counts, text, warn, warn_of_locations};
+use super::diff_changes::{self, ChangesTarget, ComparedFiles, ScopeArgs, parse_grouping};
+use super::diff_report::{
+    counts_line, summary_text, warn_of_changed_locations, warn_of_inexact_changes,
+};
 use super::session::Session;
 use super::{CommandAnswer, augmented_diff, show, wrong_files};
 use crate::Context;
@@ -82,7 +84,7 @@ pub struct Args {
     #[command(flatten)]
     scope: ScopeArgs,
     /// Count the changes of each user or of each changeset; WHOM is user or changeset
-    #[arg(long, value_name = "WHOM", value_parser = parse_by, conflicts_with = "html")]
+    #[arg(long, value_name = "WHOM", value_parser = parse_grouping, conflicts_with = "html")]
     by: Option<GroupBy>,
     /// Print to standard error how many objects are the same, different, or in only one of the files
     #[arg(short = 's', long)]
@@ -149,7 +151,7 @@ pub fn run(session: &Session, args: &Args, derive_changes: bool) -> Result<Comma
     if let Some(answer) = write_changes(session, args, &files, derive_changes, &ctx)? {
         return Ok(answer);
     }
-    let format = format(session, args, derive_changes)?;
+    let format = difference_format(session, args, derive_changes)?;
     let is_osc = matches!(format, Format::Osc(_));
     let to_stdout = is_stdout(&args.output);
     // With --json, --html or --quiet, the differences are not written to standard output, which gets only counts or
@@ -161,18 +163,18 @@ pub fn run(session: &Session, args: &Args, derive_changes: bool) -> Result<Comma
     if is_osc && selection.is_some() {
         bail!(WHOLE_CHANGES);
     }
-    let mut options = options(session, args, derive_changes);
+    let mut options = comparison_options(session, args, derive_changes);
     options.output = target.transpose()?.map(|target| (format, target));
     if let Some(selection) = &selection {
         options.only = Some(diff_changes::selected_ids(&files, selection, &ctx)?);
     }
     let summary = compare(session, args, &options, selection.unwrap_or_default(), &ctx)?;
-    warn(&summary, is_osc, &ctx);
+    warn_of_inexact_changes(&summary, is_osc, &ctx);
     print_summary(session, args, &summary);
     let stdout = Stdout::free_if(silent || !to_stdout);
     session.report(&args.run, &ctx, &summary, stdout, || {
         let written = args.html.as_ref().unwrap_or(&args.output);
-        let counts = counts(&summary.total());
+        let counts = counts_line(&summary.total());
         match summary.new_version_only {
             0 => format!("{}: {counts}\n", written.display()),
             only => format!(
@@ -193,7 +195,7 @@ const WHOLE_CHANGES: &str =
     "a change file has all differences: cut both files to the region with extract before";
 
 /// Returns the options of the comparison, without an output.
-fn options(session: &Session, args: &Args, derive_changes: bool) -> diff::Options {
+fn comparison_options(session: &Session, args: &Args, derive_changes: bool) -> diff::Options {
     let is_strict = session.conventions.diffs_in_pairs && !derive_changes;
     diff::Options::new(&args.old, &args.new)
         .kinds(args.kinds.kind_set())
@@ -319,7 +321,9 @@ fn write_changes(
             }
             diff_changes::write_grouped(session, files, scope, (by, form), &target, ctx)?
         }
-        (None, Some(form)) => diff_changes::write(session, files, scope, form, &target, ctx)?,
+        (None, Some(form)) => {
+            diff_changes::write_as_form(session, files, scope, form, &target, ctx)?
+        }
         (None, None) => return Ok(None),
     };
     Ok(Some(written))
@@ -328,9 +332,9 @@ fn write_changes(
 /// Prints the counts to standard error if an option asks for them.
 fn print_summary(session: &Session, args: &Args, summary: &Summary) {
     if args.summary {
-        session.print_to_stderr(&text(summary));
+        session.print_to_stderr(&summary_text(summary));
     } else if args.osmium_summary {
-        session.print_to_stderr(&format!("Summary: {}\n", counts(&summary.total())));
+        session.print_to_stderr(&format!("Summary: {}\n", counts_line(&summary.total())));
     }
 }
 
@@ -457,11 +461,14 @@ fn derive_and_convert(
     if session.conventions.is_plain_by_default && !asks_for_locations {
         text.way_locations = WayLocations::Never;
     }
-    options.output = Some((Format::Osc(deletions(session, args, text)?), target));
+    options.output = Some((
+        Format::Osc(change_file_options(session, args, text)?),
+        target,
+    ));
     let differences = diff::run(&options, ctx)?;
-    warn(&differences, is_change_file, ctx);
+    warn_of_inexact_changes(&differences, is_change_file, ctx);
     if !is_change_file {
-        warn_of_locations(&differences, ctx);
+        warn_of_changed_locations(&differences, ctx);
     }
     let summary = cat::run(&cat::Options::new(vec![changes], output.clone()), ctx)?;
     session.report(&args.run, ctx, &summary, &output.target, || {
@@ -488,7 +495,7 @@ const LINES: Implied<'_> = Implied {
 };
 
 /// Returns the format of the differences that the arguments select.
-fn format(session: &Session, args: &Args, derive_changes: bool) -> Result<Format> {
+fn difference_format(session: &Session, args: &Args, derive_changes: bool) -> Result<Format> {
     let common = args.all || session.conventions.diffs_in_pairs && !args.suppress_common;
     let spec = match &args.format {
         Some(DiffFormat::Objects(spec)) => Some(spec),
@@ -528,7 +535,7 @@ fn format(session: &Session, args: &Args, derive_changes: bool) -> Result<Format
         implied.check_name(session, &args.output)?;
     }
     if is_osc {
-        Ok(Format::Osc(deletions(
+        Ok(Format::Osc(change_file_options(
             session,
             args,
             change_text_options(session, args)?,
@@ -560,7 +567,7 @@ fn change_text_options(session: &Session, args: &Args) -> Result<TextOptions> {
 
 /// Returns the options for change files. Most of the options are about deleted objects. `text` selects the attributes
 /// of objects.
-fn deletions(session: &Session, args: &Args, text: TextOptions) -> Result<Deletions> {
+fn change_file_options(session: &Session, args: &Args, text: TextOptions) -> Result<Deletions> {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH);
     let timestamp = if args.update_timestamp {
         Some(now()?.as_secs() as i64)

@@ -97,7 +97,7 @@ pub struct ChangesTarget<'a> {
 }
 
 /// Writes changes in the given form.
-pub fn write(
+pub fn write_as_form(
     session: &Session,
     files: &ComparedFiles<'_>,
     (scope, kinds): (&ScopeArgs, KindSet),
@@ -134,7 +134,7 @@ struct GroupReport<'g> {
 }
 
 /// Parses the name of a property by which changes are grouped.
-pub fn parse_by(text: &str) -> Result<GroupBy, String> {
+pub fn parse_grouping(text: &str) -> Result<GroupBy, String> {
     match text {
         "user" => Ok(GroupBy::User),
         "changeset" => Ok(GroupBy::Changeset),
@@ -181,7 +181,7 @@ pub fn write_grouped(
         Some(form) => write_groups(&groups, form, output, ctx)?,
         None => {
             let mut lines = TextOutput::create(output, ctx)?;
-            lines.write(&table(&groups, by))?;
+            lines.write(&format_groups(&groups, by))?;
             ctx.stats.bytes_written.add(lines.finish()?);
         }
     }
@@ -199,7 +199,7 @@ pub fn write_grouped(
 }
 
 /// Formats groups as a table for people, with a line for each group.
-fn table(groups: &[EditGroup], by: GroupBy) -> String {
+fn format_groups(groups: &[EditGroup], by: GroupBy) -> String {
     let name = |group: &EditGroup| {
         let user = group.user.as_deref().map(show::on_one_line);
         let user = user.unwrap_or_else(|| "(unknown)".to_owned());

@@ -6,7 +6,7 @@ use crate::runtime::Context;
 
 /// If a change file is written (`is_osc`), warns about changes that the file cannot express exactly, and about changes
 /// that have no effect when the file is applied.
-pub fn warn(summary: &Summary, is_osc: bool, ctx: &Context) {
+pub fn warn_of_inexact_changes(summary: &Summary, is_osc: bool, ctx: &Context) {
     if is_osc && summary.going_back > 0 {
         ctx.warn(format!(
             "{} have a lower version or an older time in the new file: applying the changes leaves these objects unchanged",
@@ -20,13 +20,13 @@ pub fn warn(summary: &Summary, is_osc: bool, ctx: &Context) {
         ));
     }
     if is_osc {
-        warn_of_locations(summary, ctx);
+        warn_of_changed_locations(summary, ctx);
     }
 }
 
 /// Warns about ways that a change file contains only because of their stored locations, and about stored locations that
 /// a change file cannot remove.
-pub fn warn_of_locations(summary: &Summary, ctx: &Context) {
+pub fn warn_of_changed_locations(summary: &Summary, ctx: &Context) {
     if summary.relocated > 0 {
         ctx.warn(format!(
             "the change file has {} only for the locations of nodes that the new file does not have: \
@@ -44,7 +44,7 @@ pub fn warn_of_locations(summary: &Summary, ctx: &Context) {
 }
 
 /// Returns counts on one line.
-pub fn counts(counts: &Counts) -> String {
+pub fn counts_line(counts: &Counts) -> String {
     format!(
         "left={} right={} same={} different={}",
         counts.left, counts.right, counts.same, counts.different
@@ -52,14 +52,14 @@ pub fn counts(counts: &Counts) -> String {
 }
 
 /// Returns the total counts and the counts of each kind, each on a line.
-pub fn text(summary: &Summary) -> String {
+pub fn summary_text(summary: &Summary) -> String {
     let lines = [
         ("Summary", &summary.total()),
         ("  nodes", &summary.nodes),
         ("  ways", &summary.ways),
         ("  relations", &summary.relations),
     ];
-    let line = |(name, found): (&str, &Counts)| format!("{name}: {}\n", counts(found));
+    let line = |(name, found): (&str, &Counts)| format!("{name}: {}\n", counts_line(found));
     let only = match summary.new_version_only {
         0 => String::new(),
         count => format!("  {} with a new version only\n", show::number(count)),

@@ -1,6 +1,6 @@
 use super::add_locations_to_ways::parse_index_type;
 use super::args::{RunArgs, parse_size, text_target};
-use super::export_format::{FormatArgs, statements};
+use super::export_format::{FormatArgs, sql_statements};
 use super::export_selection::SelectionArgs;
 use super::session::Session;
 use super::{CommandAnswer, show};
@@ -79,7 +79,7 @@ pub struct Args {
     #[arg(long, value_name = "HOW", value_parser = parse_incomplete, default_value = "drop")]
     incomplete: Incomplete,
     /// Index type for the locations of nodes: auto, dense, sparse, external, or none if ways have them
-    #[arg(short, long, value_name = "TYPE", default_value = "auto", value_parser = parse_index)]
+    #[arg(short, long, value_name = "TYPE", default_value = "auto", value_parser = parse_location_source)]
     index_type: StoredLocationArg,
     /// Print the index types, and exit
     #[arg(short = 'I', long)]
@@ -119,12 +119,12 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         return session.answer("none\n");
     }
     let ctx = args.run.context(session);
-    let config = config(session, args, &ctx)?;
-    let options = options(session, args, config, &ctx)?;
+    let config = read_config_or_default(session, args, &ctx)?;
+    let options = export_options(session, args, config, &ctx)?;
     if let (true, ExportFormat::Text(features)) = (args.run.verbose, &options.format)
         && let FeatureFormat::Postgres { tags } = features.format
     {
-        session.print_to_stderr(&statements(features, tags, options.target.path()));
+        session.print_to_stderr(&sql_statements(features, tags, options.target.path()));
     }
     let mut report = |problem: &Problem| match problem.severity() {
         Severity::Error if args.stop_on_error => Err(crate::Error::file(
@@ -140,21 +140,21 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     };
     let reports = args.show_errors || args.show_warnings || args.stop_on_error;
     let summary = export::run(&options, reports.then_some(&mut report), &ctx)?;
-    warn_of_missing_way_nodes(&options, &summary, &ctx);
+    warn_of_areas_without_way_nodes(&options, &summary, &ctx);
     if !args.show_errors && may_warn(session, args, &options) {
         export::warn_of_left_out(&summary, options.rules.incomplete, &ctx);
     }
     let answer = session.report(&args.run, &ctx, &summary, &options.target, || {
-        text(&options, &summary, args.show_errors)
+        summary_text(&options, &summary, args.show_errors)
     })?;
     if args.stop_on_error && conventions.stops_on_incomplete {
-        refuse_incomplete(&options, &summary)?;
+        fail_if_incomplete(&options, &summary)?;
     }
     Ok(answer)
 }
 
 /// Reads the configuration file. Without one, returns a configuration with the default rules.
-fn config(session: &Session, args: &Args, ctx: &Context) -> Result<Config> {
+fn read_config_or_default(session: &Session, args: &Args, ctx: &Context) -> Result<Config> {
     let Some(path) = &args.config else {
         return Ok(Config::new(default_rules(session)));
     };
@@ -176,7 +176,7 @@ fn may_warn(session: &Session, args: &Args, options: &Options) -> bool {
 }
 
 /// Fails if the file has incomplete relations.
-fn refuse_incomplete(options: &Options, summary: &Summary) -> crate::Result<()> {
+fn fail_if_incomplete(options: &Options, summary: &Summary) -> crate::Result<()> {
     if summary.incomplete == 0 {
         return Ok(());
     }
@@ -186,7 +186,7 @@ fn refuse_incomplete(options: &Options, summary: &Summary) -> crate::Result<()> 
 }
 
 /// Warns if the ids of the nodes of ways were requested and the output has areas, because areas have no such attribute.
-fn warn_of_missing_way_nodes(options: &Options, summary: &Summary, ctx: &Context) {
+fn warn_of_areas_without_way_nodes(options: &Options, summary: &Summary, ctx: &Context) {
     if let ExportFormat::Text(features) = &options.format
         && features.attributes.has(Attribute::WayNodes)
         && summary.areas > 0
@@ -207,7 +207,12 @@ fn default_rules(session: &Session) -> FeatureRules {
     }
 }
 
-fn options(session: &Session, args: &Args, config: Config, ctx: &Context) -> Result<Options> {
+fn export_options(
+    session: &Session,
+    args: &Args,
+    config: Config,
+    ctx: &Context,
+) -> Result<Options> {
     let path = args.output.as_deref().unwrap_or(Path::new("-"));
     let target = text_target(session, path, args.overwrite)?;
     let input = args.input.clone().unwrap_or_default();
@@ -240,7 +245,7 @@ fn options(session: &Session, args: &Args, config: Config, ctx: &Context) -> Res
     Ok(options)
 }
 
-fn text(options: &Options, summary: &Summary, are_shown: bool) -> String {
+fn summary_text(options: &Options, summary: &Summary, are_shown: bool) -> String {
     if matches!(options.format, ExportFormat::Objects(_)) {
         let objects = show::counted(summary.features, "object");
         let bytes = show::bytes(summary.bytes);
@@ -286,7 +291,7 @@ enum StoredLocationArg {
     Nodes(IndexType),
 }
 
-fn parse_index(text: &str) -> Result<StoredLocationArg, String> {
+fn parse_location_source(text: &str) -> Result<StoredLocationArg, String> {
     match text {
         "none" => Ok(StoredLocationArg::Ways),
         _ => parse_index_type(text)

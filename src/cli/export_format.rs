@@ -149,7 +149,7 @@ impl FormatArgs {
         let ending = path.extension().and_then(|ending| ending.to_str());
         match &self.output_format {
             Some(format) => is_geoparquet(format),
-            None if self.is_directory() || !self.theme.is_empty() => true,
+            None if self.needs_directory() || !self.theme.is_empty() => true,
             None => ending.is_some_and(is_geoparquet),
         }
     }
@@ -192,7 +192,7 @@ impl FormatArgs {
     }
 
     /// Whether an option requires a directory as the output.
-    fn is_directory(&self) -> bool {
+    fn needs_directory(&self) -> bool {
         self.raw
             || !self.partition.is_empty()
             || self.theme.len() > 1
@@ -488,7 +488,7 @@ fn set_format_option(
 }
 
 /// Returns the SQL statements that create a table for the rows and load them.
-pub fn statements(features: &FeatureOptions, tags: TagColumn, path: &Path) -> String {
+pub fn sql_statements(features: &FeatureOptions, tags: TagColumn, path: &Path) -> String {
     let mut columns: Vec<(String, &str)> = Vec::new();
     match features.unique_id {
         UniqueId::None => {}

@@ -177,14 +177,14 @@ impl Args {
         };
         let shape = region(session, given, &self.input, ctx)?;
         match (shape, &self.region.config) {
-            (Some(shape), _) => self.single(session, shape),
-            (None, Some(config)) => self.configured(session, config, ctx),
+            (Some(shape), _) => self.single_extract(session, shape),
+            (None, Some(config)) => self.configured_extracts(session, config, ctx),
             (None, None) => bail!("no region was given: use -b, -p, --area or -c"),
         }
     }
 
     /// Returns the extract of a region that options give.
-    fn single(&self, session: &Session, shape: Shape) -> Result<Vec<Extract>> {
+    fn single_extract(&self, session: &Session, shape: Shape) -> Result<Vec<Extract>> {
         let OutputOptions {
             target,
             format,
@@ -201,7 +201,12 @@ impl Args {
     }
 
     /// Returns the extracts of a configuration file.
-    fn configured(&self, session: &Session, path: &Path, ctx: &Context) -> Result<Vec<Extract>> {
+    fn configured_extracts(
+        &self,
+        session: &Session,
+        path: &Path,
+        ctx: &Context,
+    ) -> Result<Vec<Extract>> {
         let config = read_config_for(path, &self.input, session.conventions.corners, ctx)?;
         let directory = self.directory.clone().or(config.directory);
         let directory = directory.unwrap_or_default();

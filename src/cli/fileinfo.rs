@@ -187,8 +187,10 @@ impl FileSummary<'_> {
                         found => found,
                     },
                     // In the JSON report, `metadata` is a member of `data`.
-                    None if key.starts_with("metadata.") => json["data"].pointer(&pointer(key)),
-                    None => json.pointer(&pointer(key)),
+                    None if key.starts_with("metadata.") => {
+                        json["data"].pointer(&json_pointer(key))
+                    }
+                    None => json.pointer(&json_pointer(key)),
                 };
                 match found {
                     Some(Value::Bool(is)) => yes_or_no(*is).into(),
@@ -254,7 +256,7 @@ impl FileSummary<'_> {
 }
 
 /// Returns the JSON pointer to the value of a key.
-fn pointer(key: &str) -> String {
+fn json_pointer(key: &str) -> String {
     format!("/{}", key.replace('.', "/"))
 }
 
@@ -272,7 +274,7 @@ fn format_box(bbox: &Bbox) -> String {
 }
 
 /// Formats a timestamp. Returns an empty string for 0, which stands for no timestamp.
-fn time(seconds: i64) -> String {
+fn format_time(seconds: i64) -> String {
     match seconds {
         0 => String::new(),
         _ => format_timestamp(seconds),
@@ -306,8 +308,8 @@ fn facts_by_kind(facts: &Facts) -> [(&'static str, &'static str, u64, IdBounds);
 fn put_data(out: &mut String, facts: &Facts, with_history: bool) {
     let _ = writeln!(out, "Data:\n  Bounding box: {}", format_box(&facts.bbox));
     if let Some((first, last)) = facts.timestamps() {
-        let _ = writeln!(out, "  Timestamps:\n    First: {}", time(first));
-        let _ = writeln!(out, "    Last: {}", time(last));
+        let _ = writeln!(out, "  Timestamps:\n    First: {}", format_time(first));
+        let _ = writeln!(out, "    Last: {}", format_time(last));
     }
     let ordered = yes_or_no(facts.is_ordered());
     let _ = writeln!(out, "  Objects ordered (by type and id): {ordered}");
@@ -343,8 +345,8 @@ fn put_data(out: &mut String, facts: &Facts, with_history: bool) {
         out,
         "Metadata:\n  All objects have following metadata attributes: {}\n  \
          Some objects have following metadata attributes: {}",
-        metadata(&facts.in_all()),
-        metadata(&facts.in_some())
+        format_metadata(&facts.in_all()),
+        format_metadata(&facts.in_some())
     );
 }
 
@@ -376,7 +378,7 @@ fn put_buffers(out: &mut String, facts: &Facts) {
 }
 
 /// Returns the names of the metadata fields that are set, joined by `+`, or `all` or `none`.
-fn metadata(fields: &MetadataFields) -> String {
+fn format_metadata(fields: &MetadataFields) -> String {
     let named = fields.named();
     let names: Vec<&str> = named
         .iter()
@@ -478,8 +480,8 @@ impl JsonData {
         Self {
             bbox: (!facts.bbox.is_empty()).then_some(facts.bbox),
             timestamp: facts.timestamps().map(|(first, last)| JsonTimes {
-                first: time(first),
-                last: time(last),
+                first: format_time(first),
+                last: format_time(last),
             }),
             objects_ordered: facts.is_ordered(),
             multiple_versions: has_several_versions(facts),

@@ -218,7 +218,7 @@ pub struct Args {
     jobs: usize,
 }
 
-fn warn_of_exchanged(session: &Session, summary: &geocode::Summary) {
+fn warn_about_swapped_coordinates(session: &Session, summary: &geocode::Summary) {
     if summary.exchanged > 0 {
         let [lat, lon] = summary.columns;
         session.print_to_stderr(&format!(
@@ -263,7 +263,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         .columns(args.columns)
         .limit(args.limit)
         .jobs(jobs);
-    match args.places()? {
+    match args.parse_or_open_places()? {
         GivenPlaces::One(place) => {
             let (answer, is_exchanged) = geocode::at(&options, place)?;
             if is_exchanged {
@@ -278,7 +278,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         GivenPlaces::Lines(name, input) => {
             let options = options.name(name);
             let summary = geocode::run(&options, input, std::io::stdout())?;
-            warn_of_exchanged(session, &summary);
+            warn_about_swapped_coordinates(session, &summary);
         }
     }
     Ok(CommandAnswer::Yes)
@@ -305,7 +305,7 @@ impl Args {
 
     /// Parses the place on the command line, or opens the input with places. Fails if the arguments are neither a place
     /// nor the path of an input.
-    fn places(&self) -> Result<GivenPlaces> {
+    fn parse_or_open_places(&self) -> Result<GivenPlaces> {
         let Some(lat) = &self.lat else {
             return Ok(GivenPlaces::Lines(
                 "-".into(),

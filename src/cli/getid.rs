@@ -73,7 +73,7 @@ pub fn run(session: &Session, args: &Args, invert: bool) -> Result<CommandAnswer
     args.ids.print(session, "not found:", &summary.missing);
     let complete = summary.missing.is_empty() || invert || args.history;
     if !complete && !args.ids.verbose_ids {
-        let missing = missing(&summary.missing);
+        let missing = missing_ids_message(&summary.missing);
         ctx.warn(format!("{}: {missing}", display_path(&args.input)));
     }
     session.report_output(&args.run, &ctx, &summary, &options.output.target, || {
@@ -83,7 +83,7 @@ pub fn run(session: &Session, args: &Args, invert: bool) -> Result<CommandAnswer
 }
 
 /// Returns a message with the number of objects that were not found, and the first few of their ids.
-fn missing(ids: &IdSets) -> String {
+fn missing_ids_message(ids: &IdSets) -> String {
     const SHOWN: usize = 5;
     let first: Vec<String> = ids.ids().take(SHOWN).map(|id| id.to_string()).collect();
     let more = if ids.len() > SHOWN as u64 { " …" } else { "" };

@@ -36,7 +36,7 @@ pub fn topics() -> impl Iterator<Item = &'static str> {
 
 /// Returns the text of a topic. `words` are the name of the topic or the last word of the name. The words of a name may
 /// be separate or joined by `-`, and a final `s` may be missing.
-fn text_of(words: &[String]) -> Option<String> {
+fn topic_text(words: &[String]) -> Option<String> {
     let name = words.join("-").to_ascii_lowercase();
     let is_named = |topic: &str| {
         [topic, topic.rsplit('-').next().unwrap_or(topic)]
@@ -44,7 +44,8 @@ fn text_of(words: &[String]) -> Option<String> {
             .any(|topic| *topic == name || topic.strip_suffix('s') == Some(&name))
     };
     let found = TOPICS.into_iter().find(|(topic, _)| is_named(topic));
-    let described = TextFormat::writable().filter_map(|facts| Some((facts.names[0], facts.help?)));
+    let described =
+        TextFormat::writable_formats().filter_map(|facts| Some((facts.names[0], facts.help?)));
     let formats: String = described
         .map(|(name, help)| format!("  {name:<8} {help}\n"))
         .collect();
@@ -61,7 +62,7 @@ pub fn version(session: &Session, _: &VersionArgs) -> Result<CommandAnswer> {
 
 pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let mut command = Cli::command().name(session.conventions.name);
-    if let Some(text) = text_of(&args.words) {
+    if let Some(text) = topic_text(&args.words) {
         return session.answer(&text);
     }
     command.build();

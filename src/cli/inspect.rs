@@ -142,14 +142,14 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         args.run.end(session, &ctx, Stdout::Taken)?;
         return match summary.get(key) {
             Some(value) => session.answer(&format!("{value}\n")),
-            None => match unknown_key(&summary, key) {
+            None => match unknown_key_message(&summary, key) {
                 None => Ok(CommandAnswer::No),
                 Some(mistake) => bail!(mistake),
             },
         };
     }
     session.report(&args.run, &ctx, &summary, Stdout::Answer, || {
-        report(&summary) + &inspect_views::text(&summary)
+        summary_text(&summary) + &inspect_views::text(&summary)
     })
 }
 
@@ -171,7 +171,7 @@ fn write_page(
 
 /// Returns the error message for a key that --get does not support; `None` for a known key that has no value in this
 /// file.
-fn unknown_key(summary: &Summary, key: &str) -> Option<String> {
+fn unknown_key_message(summary: &Summary, key: &str) -> Option<String> {
     let mut keys = summary.keys();
     if keys.iter().any(|known| known == key) {
         return None;
@@ -200,7 +200,7 @@ fn box_text(bbox: Bbox) -> String {
     format!("{bbox} (min_lon,min_lat,max_lon,max_lat)")
 }
 
-fn report(summary: &Summary) -> String {
+fn summary_text(summary: &Summary) -> String {
     let mut out = String::new();
     let mut line = |name: &str, value: String| {
         let _ = writeln!(out, "{name:<14}{value}");

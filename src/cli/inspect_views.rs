@@ -12,11 +12,11 @@ use std::fmt::Write;
 pub fn text(summary: &Summary) -> String {
     let mut out = String::new();
     let views = [
-        summary.extended.as_ref().map(extended),
+        summary.extended.as_ref().map(extended_text),
         summary.node_statistics.as_ref().map(nodes),
         summary.way_locations.as_ref().map(locations),
         summary.anomalies.as_ref().map(anomalies),
-        summary.top.as_ref().map(largest),
+        summary.top.as_ref().map(largest_objects_text),
         summary.id_ranges.as_deref().map(id_ranges),
         summary.blob_list.as_deref().map(blobs),
     ];
@@ -32,7 +32,7 @@ fn put_line(out: &mut String, name: &str, value: impl std::fmt::Display) {
     let _ = writeln!(out, "{name:<26}{value}");
 }
 
-fn extended(found: &Extended) -> String {
+fn extended_text(found: &Extended) -> String {
     let mut out = String::from("Objects\n");
     let total = found.objects.total();
     let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".into());
@@ -53,8 +53,8 @@ fn extended(found: &Extended) -> String {
         None => "not checked: the file is not sorted; `pbfhogg check --ids --full` looks".into(),
     };
     put_line(&mut out, "  further versions", versions);
-    put_line(&mut out, "  with tags", by_kind(&found.tagged));
-    put_line(&mut out, "  tags", by_kind(&found.tags));
+    put_line(&mut out, "  with tags", counts_by_kind_text(&found.tagged));
+    put_line(&mut out, "  tags", counts_by_kind_text(&found.tags));
     let most = |count: u64, what: &str, id: Option<i64>| {
         let letter = &what[..1];
         let id = id.map_or(String::new(), |id| format!(": {letter}{id}"));
@@ -80,7 +80,7 @@ fn share(count: u64, total: u64) -> String {
     }
 }
 
-fn by_kind(counts: &ByKind) -> String {
+fn counts_by_kind_text(counts: &ByKind) -> String {
     format!(
         "{} (nodes {}, ways {}, relations {})",
         show::number(counts.total()),
@@ -170,7 +170,7 @@ fn anomalies(found: &Anomalies) -> String {
     out
 }
 
-fn largest(found: &LargestObjects) -> String {
+fn largest_objects_text(found: &LargestObjects) -> String {
     let mut out = String::new();
     for (title, what, list) in [
         ("Largest relations", "members", &found.relations),

@@ -47,7 +47,7 @@ fn add_pages(command: &clap::Command, args: &Args, pages: &mut Vec<StreamOutput>
         .get_display_name()
         .unwrap_or_else(|| command.get_name());
     let text = page(command).context("a manual page cannot be made")?;
-    let target = OutputTarget::named(args.output.join(format!("{name}.1")), args.overwrite);
+    let target = OutputTarget::named_file(args.output.join(format!("{name}.1")), args.overwrite);
     let mut page = StreamOutput::new(OpenOutput::open(target, &crate::Context::default())?);
     page.write(&text)?;
     pages.push(page);

@@ -76,7 +76,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
             Utf8::Replace => InvalidUtf8::Replace,
             Utf8::Drop => InvalidUtf8::Drop,
         });
-    let json = args.report_output(session, &options, &ctx)?;
+    let json = args.open_report_output(session, &options, &ctx)?;
     let report = repair::run(&options, &ctx)?;
     if let Some(mut json) = json {
         json.write(&(serde_json::to_string_pretty(&report)? + "\n"))?;
@@ -93,7 +93,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
 impl Args {
     /// Opens the file of --report, which must differ from the other files of the command. An existing file is refused
     /// without --overwrite.
-    fn report_output(
+    fn open_report_output(
         &self,
         session: &Session,
         options: &Options,
@@ -122,7 +122,7 @@ const LISTED: usize = 20;
 
 /// Formats the report as text for people.
 fn text(report: &Report, options: &Options) -> String {
-    let mut out = found_text(report, &display_path(&options.input).to_string());
+    let mut out = input_report_text(report, &display_path(&options.input).to_string());
     let mut add = |line: String| out.extend([line.as_str(), "\n"]);
     if report.short_ways > 0 {
         let ways = show::counted(report.short_ways, "way");
@@ -153,11 +153,11 @@ fn text(report: &Report, options: &Options) -> String {
 }
 
 /// Returns the part of the report about the input, whose name is `name`.
-fn found_text(report: &Report, name: &str) -> String {
+fn input_report_text(report: &Report, name: &str) -> String {
     let mut out = String::new();
     let mut add = |line: String| out.extend([line.as_str(), "\n"]);
     if let Some(format) = report.text {
-        add(found_in_text(report, format, name));
+        add(text_input_report_text(report, format, name));
         let changed = changes_text(&report.changes);
         if !changed.is_empty() {
             add(format!("  {}", changed.join(", ")));
@@ -192,7 +192,7 @@ fn found_text(report: &Report, name: &str) -> String {
         show::number(lost.len() as u64)
     ));
     let losses = report.lost.iter().map(loss_text);
-    let mended = report.mended.iter().map(mended_text);
+    let mended = report.mended.iter().map(mended_blob_text);
     for line in losses.take(LISTED).chain(mended.take(LISTED)) {
         add(format!("  {line}"));
     }
@@ -214,7 +214,7 @@ fn found_text(report: &Report, name: &str) -> String {
 }
 
 /// Returns the part of the report about an input in the text format `format`.
-fn found_in_text(report: &Report, format: &str, name: &str) -> String {
+fn text_input_report_text(report: &Report, format: &str, name: &str) -> String {
     let Some(loss) = report.lost.first() else {
         let line = if report.ends_within_line {
             "; the last line has no line break at its end, and may be cut"
@@ -288,7 +288,7 @@ fn ids_text(ids: &LostIds) -> String {
     }
 }
 
-fn mended_text(mended: &MendedBlob) -> String {
+fn mended_blob_text(mended: &MendedBlob) -> String {
     let mut parts = vec![format!(
         "{} saved",
         show::counted(mended.changes.objects, "object")

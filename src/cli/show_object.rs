@@ -138,7 +138,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         let ids = IdSource::new(parse_ids(&args.ids)?);
         let options = getid::Options::new(&args.input, ids, output);
         let missing = getid::run(&options, &ctx)?.missing;
-        say_missing(session, missing.ids(), &args.run);
+        print_missing_ids(session, missing.ids(), &args.run);
         missing.is_empty()
     };
     args.run.end(session, &ctx, Stdout::Taken)?;
@@ -193,7 +193,7 @@ impl Drop for Pager {
 }
 
 /// Prints to standard error that the file has no objects with the given ids. Prints nothing if --quiet was given.
-fn say_missing(session: &Session, ids: impl Iterator<Item = impl ToString>, run: &RunArgs) {
+fn print_missing_ids(session: &Session, ids: impl Iterator<Item = impl ToString>, run: &RunArgs) {
     let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
     if !ids.is_empty() && !run.quiet {
         session.print_to_stderr(&format!("not found: {}\n", ids.join(" ")));
@@ -222,7 +222,7 @@ pub fn run_with(
     session.report(run, &ctx, &summary, Stdout::Answer, || {
         summary.objects.iter().map(text).collect()
     })?;
-    say_missing(session, summary.missing.iter(), run);
+    print_missing_ids(session, summary.missing.iter(), run);
     Ok(CommandAnswer::yes_if(summary.missing.is_empty()))
 }
 

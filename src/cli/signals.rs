@@ -52,7 +52,7 @@ fn end_on_signal(mut wait: impl FnMut() -> Option<i32> + Send + 'static) {
         .spawn(move || {
             if let Some(signal) = wait() {
                 crate::io::abandon_unfinished();
-                print_interrupted();
+                print_interruption();
                 std::process::exit(128 + signal);
             }
         });
@@ -100,7 +100,7 @@ impl EndRequest {
 }
 
 /// Prints to standard error that the process was interrupted. Waits at most 200 ms, because the write may block.
-fn print_interrupted() {
+fn print_interruption() {
     let (said, wait) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let _ = std::io::stderr().write_all(b"\npbfhogg: interrupted\n");

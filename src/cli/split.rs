@@ -59,7 +59,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         )?)
         .header(args.write.header(session));
     let summary = split::run(&options, &ctx)?;
-    let target = OutputTarget::named(&args.output, args.write.overwrite);
+    let target = OutputTarget::named_file(&args.output, args.write.overwrite);
     session.report_output(&args.run, &ctx, &summary, &target, || {
         format!(
             "{}, {}, {}",

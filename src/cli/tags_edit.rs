@@ -7,7 +7,7 @@ use crate::Context;
 use crate::commands::tags_edit::{
     self, Effects, Options, RegionTag, TagAction, TagEdits, TagRule, TagTable, changes,
 };
-use crate::engine::changesets::{can_hold_changesets, note_left_out};
+use crate::engine::changesets::{can_hold_changesets, warn_of_left_out_changesets};
 use crate::engine::input_content::{OpenedInput, open_by_content};
 use crate::file::{PbfFile, WriteOptions};
 use crate::io::Input;
@@ -74,7 +74,7 @@ pub struct Args {
 }
 
 impl Args {
-    fn edits(&self) -> Result<TagEdits> {
+    fn parse_edits(&self) -> Result<TagEdits> {
         let mut edits = TagEdits::new(self.rules.parse()?);
         for text in &self.within {
             edits.regions.push(parse_region_tag(text)?);
@@ -112,7 +112,7 @@ fn parse_region_tag(text: &str) -> Result<RegionTag> {
 
 pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let ctx = args.run.context_of_changes(session);
-    let edits = args.edits()?;
+    let edits = args.parse_edits()?;
     if args.dry_run {
         return preview(session, args, &edits, &ctx);
     }
@@ -132,11 +132,11 @@ fn edit_data(
     ctx: &Context,
 ) -> Result<CommandAnswer> {
     if options.drop_untagged || !can_hold_changesets(&options.output) {
-        note_left_out(file, ctx);
+        warn_of_left_out_changesets(file, ctx);
     }
     let summary = tags_edit::edit(file, options, ctx)?;
     let target = &options.output.target;
-    warn_of_no_effect(options, &summary.effects, ctx);
+    warn_if_no_effect(options, &summary.effects, ctx);
     session.report_output(&args.run, ctx, &summary, target, || {
         format!(
             "{} edited; {}",
@@ -168,7 +168,7 @@ fn edit_changes(
 
 /// Warns if the rules change no object. This is not called for a change file, because it is normal that the rules
 /// concern none of its objects.
-fn warn_of_no_effect(options: &Options, effects: &Effects, ctx: &Context) {
+fn warn_if_no_effect(options: &Options, effects: &Effects, ctx: &Context) {
     if effects.edited == 0 && !options.edits.is_empty() {
         ctx.warn(format!(
             "{}: no rule changes any object",

@@ -5,7 +5,7 @@ use super::session::Session;
 use super::{CommandAnswer, show};
 use crate::Context;
 use crate::commands::tags_filter::{self, Options, changes};
-use crate::engine::changesets::note_left_out;
+use crate::engine::changesets::warn_of_left_out_changesets;
 use crate::engine::input_content::OpenedInput;
 use crate::file::PbfFile;
 use crate::formats::FileContent;
@@ -129,10 +129,10 @@ fn filter_data(
     options: &Options,
     ctx: &Context,
 ) -> Result<CommandAnswer> {
-    note_left_out(file, ctx);
+    warn_of_left_out_changesets(file, ctx);
     let summary = tags_filter::filter(file, options, ctx)?;
     if summary.kept.written.objects == Some(0) {
-        warn_of_empty(args, options, summary.has_keys, ctx);
+        warn_nothing_kept(args, options, summary.has_keys, ctx);
     } else if let Some(note) = hints::hint_about_separate_tags(args.expressions.texts()) {
         ctx.info(note);
     }
@@ -156,7 +156,7 @@ fn filter_data(
 }
 
 /// Warns that no object is kept, and gives the likely reason.
-fn warn_of_empty(args: &Args, options: &Options, has_keys: Option<bool>, ctx: &Context) {
+fn warn_nothing_kept(args: &Args, options: &Options, has_keys: Option<bool>, ctx: &Context) {
     let (expressions, texts) = (&options.expressions, args.expressions.texts());
     ctx.warn(format!(
         "{}: {}",
@@ -174,7 +174,7 @@ fn filter_changes(
 ) -> Result<CommandAnswer> {
     let summary = changes::filter(input, options, ctx)?;
     if summary.matched == 0 {
-        warn_of_empty(args, options, None, ctx);
+        warn_nothing_kept(args, options, None, ctx);
     }
     session.report_output(&args.run, ctx, &summary, &options.output.target, || {
         format!(

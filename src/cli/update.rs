@@ -5,7 +5,7 @@ use super::args::{
 use super::augmented_diff::{self, EffectArgs};
 use super::session::Session;
 use super::tags_edit::read_rules;
-use super::update_report::{UpdatedFile, print_error, print_list};
+use super::update_report::{UpdatedFile, print_error_event, print_event_list};
 use super::{CommandAnswer, message, show, signals};
 use crate::commands::augmented_diff::is_replaceable;
 use crate::commands::extract::Strategy;
@@ -198,7 +198,7 @@ impl Args {
     }
 
     /// Returns the subject of the report about a file.
-    const fn updated<'f>(&self, path: &'f Path) -> UpdatedFile<'f> {
+    const fn updated_file<'f>(&self, path: &'f Path) -> UpdatedFile<'f> {
         UpdatedFile {
             path,
             is_check: self.check,
@@ -424,7 +424,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         }
     };
     if let Err(error) = &updated {
-        print_error(session, &args.run, file, error)?;
+        print_error_event(session, &args.run, file, error)?;
     }
     updated
 }
@@ -480,7 +480,7 @@ fn watch(
         let is_done = match round {
             Ok(is_done) => is_done,
             Err(error) => {
-                print_error(session, &args.run, &options.file, &error)?;
+                print_error_event(session, &args.run, &options.file, &error)?;
                 if is_first {
                     return Err(error);
                 }
@@ -503,7 +503,8 @@ fn finish(
     ctx: &Context,
     summary: &Summary,
 ) -> Result<CommandAnswer> {
-    args.updated(file).print(session, &args.run, ctx, summary)?;
+    args.updated_file(file)
+        .print(session, &args.run, ctx, summary)?;
     let written = args.output.as_deref().unwrap_or(file);
     summary
         .exec
@@ -524,15 +525,15 @@ fn check(session: &Session, args: &Args, files: &AnyFiles) -> Result<CommandAnsw
                 is_fine &= args.is_current_enough(&summary);
                 if args.run.json == Some(JsonForm::Pretty) && args.file.len() > 1 {
                     args.run.end(session, &ctx, Stdout::Answer)?;
-                    summaries.push((args.updated(file), summary));
+                    summaries.push((args.updated_file(file), summary));
                 } else {
-                    args.updated(file)
+                    args.updated_file(file)
                         .print(session, &args.run, &ctx, &summary)?;
                 }
             }
             Err(error) => {
                 let error = error.into();
-                print_error(session, &args.run, file, &error)?;
+                print_error_event(session, &args.run, file, &error)?;
                 if let Some(before) = failed.replace(error) {
                     session.print_to_stderr(&format!("pbfhogg: error: {}\n", message(&before)));
                 }
@@ -540,7 +541,7 @@ fn check(session: &Session, args: &Args, files: &AnyFiles) -> Result<CommandAnsw
         }
     }
     if !summaries.is_empty() {
-        print_list(session, &summaries)?;
+        print_event_list(session, &summaries)?;
     }
     failed.map_or(Ok(CommandAnswer::yes_if(is_fine)), Err)
 }

@@ -170,14 +170,14 @@ fn duration(seconds: i64) -> String {
 }
 
 /// Prints the events of several files as a list.
-pub fn print_list(session: &Session, runs: &[(UpdatedFile<'_>, Summary)]) -> Result<()> {
+pub fn print_event_list(session: &Session, runs: &[(UpdatedFile<'_>, Summary)]) -> Result<()> {
     let events = runs.iter().map(|(file, summary)| file.event(summary));
     let events: Vec<_> = events.collect();
     session.print(&JsonForm::Pretty.text(&events)?)
 }
 
 /// Prints an error as an event if --json=lines is given. Otherwise does nothing.
-pub fn print_error(
+pub fn print_error_event(
     session: &Session,
     run: &RunArgs,
     file: &Path,

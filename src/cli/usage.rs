@@ -61,7 +61,7 @@ pub fn with_groups(command: clap::Command) -> clap::Command {
 /// Converts an error of clap about the command line `words` to a one-line message that names the mistake and how to
 /// correct it. Returns `None` if the user made no mistake, but asked for help or the version.
 pub fn mistake(error: &clap::Error, program: &clap::Command, words: &[OsString]) -> Option<String> {
-    let (command, definition) = command_of(program, words);
+    let (command, definition) = command_and_name(program, words);
     let help = if command.is_empty() {
         "see `pbfhogg --help`".to_owned()
     } else {
@@ -77,7 +77,7 @@ pub fn mistake(error: &clap::Error, program: &clap::Command, words: &[OsString])
                 Some(ContextValue::Strings(names)) => names.clone(),
                 _ => vec![argument],
             };
-            format!("{command}: {}; {help}", missing_arguments(&missing))
+            format!("{command}: {}; {help}", missing_arguments_message(&missing))
         }
         ErrorKind::UnknownArgument if argument.starts_with('-') => {
             let name = if command.is_empty() {
@@ -91,7 +91,7 @@ pub fn mistake(error: &clap::Error, program: &clap::Command, words: &[OsString])
             };
             match meant {
                 Some(meant) => format!("{name} has no option {argument}: {meant}"),
-                None => unknown_option(error, name, &argument, &help),
+                None => unknown_option_message(error, name, &argument, &help),
             }
         }
         ErrorKind::UnknownArgument if takes_one_file(definition) => {
@@ -106,13 +106,16 @@ pub fn mistake(error: &clap::Error, program: &clap::Command, words: &[OsString])
             let name = context(error, ContextKind::InvalidSubcommand).unwrap_or_default();
             unknown_command(&name, program)
         }
-        _ => other_mistake(error, &command, &argument, &help),
+        _ => other_mistake_message(error, &command, &argument, &help),
     })
 }
 
 /// Returns the command to which a command line refers, with its name, such as `inspect tags`. Without a command,
 /// returns the program and an empty name.
-fn command_of<'p>(program: &'p clap::Command, words: &[OsString]) -> (String, &'p clap::Command) {
+fn command_and_name<'p>(
+    program: &'p clap::Command,
+    words: &[OsString],
+) -> (String, &'p clap::Command) {
     let mut words = words.iter().skip(1);
     let first = words.next().and_then(|word| program.find_subcommand(word));
     let Some(command) = first else {
@@ -150,7 +153,7 @@ fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
 }
 
 /// Returns the message for an option that the command does not have.
-fn unknown_option(error: &clap::Error, command: &str, option: &str, help: &str) -> String {
+fn unknown_option_message(error: &clap::Error, command: &str, option: &str, help: &str) -> String {
     let meant = context(error, ContextKind::SuggestedArg);
     match meant.filter(|meant| is_near(meant, option)) {
         Some(meant) => format!("{command} has no option {option}; did you mean {meant}? ({help})"),
@@ -177,7 +180,7 @@ pub fn unknown_command(name: &str, program: &clap::Command) -> String {
 
 /// Returns the message for a mistake for which this module has no wording. The message has the first line of clap's
 /// message, without the usage and the tips that follow.
-fn other_mistake(error: &clap::Error, command: &str, argument: &str, help: &str) -> String {
+fn other_mistake_message(error: &clap::Error, command: &str, argument: &str, help: &str) -> String {
     let rendered = error.to_string();
     let line = rendered.lines().next().unwrap_or_default();
     let line = line.strip_prefix("error: ").unwrap_or(line).trim_end();
@@ -202,7 +205,7 @@ fn other_mistake(error: &clap::Error, command: &str, argument: &str, help: &str)
 }
 
 /// Returns the message for missing arguments, given their names as clap formats them.
-fn missing_arguments(names: &[String]) -> String {
+fn missing_arguments_message(names: &[String]) -> String {
     // clap formats alternatives as `<--bbox <BOX>|--polygon <FILE>>`, which becomes `--bbox BOX or --polygon FILE`.
     let names: Vec<String> = names
         .iter()

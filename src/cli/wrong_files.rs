@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Returns the content of a file; `None` if the content is unknown, or if the file is a stream, which can be read only
 /// once.
-fn content(path: &Path, ctx: &Context) -> Option<FileContent> {
+fn detect_content(path: &Path, ctx: &Context) -> Option<FileContent> {
     if !path.is_file() && ctx.file(path).is_none() {
         return None;
     }
@@ -39,11 +39,11 @@ fn first_with_content<'p>(
     ctx: &Context,
 ) -> Option<&'p PathBuf> {
     let mut paths = paths.iter();
-    paths.find(|path| content(path, ctx) == Some(wanted))
+    paths.find(|path| detect_content(path, ctx) == Some(wanted))
 }
 
 /// Formats a command line that begins with the name of this program.
-fn line<'p>(
+fn command_line_text<'p>(
     session: &Session,
     command: &str,
     inputs: impl IntoIterator<Item = &'p Path>,
@@ -90,28 +90,28 @@ pub fn explain_apply_error(
     output: Option<&Path>,
 ) -> Error {
     let ctx = Context::new(1);
-    let is_changes = content(base, &ctx) == Some(FileContent::Changes);
+    let is_changes = detect_content(base, &ctx) == Some(FileContent::Changes);
     match first_with_content(changes, FileContent::Data, &ctx) {
         Some(data) if is_changes => {
             let all = [data.as_path(), base]
                 .into_iter()
                 .chain(others(changes, data));
-            let applying = line(session, "apply-changes", all, output);
+            let applying = command_line_text(session, "apply-changes", all, output);
             anyhow!("{}: {CHANGES_AS_BASE}: {applying}", display_path(base))
         }
         None if is_changes => {
             let all = [base]
                 .into_iter()
                 .chain(changes.iter().map(PathBuf::as_path));
-            let joining = line(session, "merge-changes", all, output);
+            let joining = command_line_text(session, "merge-changes", all, output);
             anyhow!(
                 "{}: {CHANGES_AS_BASE}; {joining} joins change files",
                 display_path(base)
             )
         }
         Some(data) if !session.conventions.merges_data => {
-            let joining = line(session, "merge", [base, data], output);
-            let deriving = line(session, "derive-changes", [base, data], None);
+            let joining = command_line_text(session, "merge", [base, data], output);
+            let deriving = command_line_text(session, "derive-changes", [base, data], None);
             not_changes_error(
                 data,
                 &format!("{joining} joins data, {deriving} makes a change file of two states"),
@@ -132,7 +132,7 @@ pub fn explain_augmented_error(
 ) -> Error {
     match first_with_content(changes, FileContent::Data, &Context::new(1)) {
         Some(data) => {
-            let comparing = line(session, "diff -f adiff", [base, data], output);
+            let comparing = command_line_text(session, "diff -f adiff", [base, data], output);
             not_changes_error(data, &format!("{comparing} compares two states"))
         }
         None => error,
@@ -149,11 +149,14 @@ pub fn merge_input_error(
     let data = first_with_content(inputs, FileContent::Data, ctx)?;
     let advice = if first_with_content(inputs, FileContent::Changes, ctx).is_some() {
         let all = [data.as_path()].into_iter().chain(others(inputs, data));
-        let applying = line(session, "apply-changes", all, output);
+        let applying = command_line_text(session, "apply-changes", all, output);
         format!("{applying} applies changes to it")
     } else {
         let all = inputs.iter().map(PathBuf::as_path);
-        format!("{} joins data", line(session, "merge", all, output))
+        format!(
+            "{} joins data",
+            command_line_text(session, "merge", all, output)
+        )
     };
     Some(not_changes_error(data, &advice))
 }
@@ -169,14 +172,15 @@ pub fn explain_derive_error(
 ) -> Error {
     let output = (output != Path::new("-")).then_some(output);
     let ctx = Context::new(1);
-    let [of_old, of_new] = [old, new].map(|path| content(path, &ctx) == Some(FileContent::Changes));
+    let [of_old, of_new] =
+        [old, new].map(|path| detect_content(path, &ctx) == Some(FileContent::Changes));
     let applying = |data, changes| {
-        let applying = line(session, "apply-changes", [data, changes], None);
+        let applying = command_line_text(session, "apply-changes", [data, changes], None);
         (changes, format!("{applying} applies changes"))
     };
     let (changes, advice) = match (of_old, of_new) {
         (true, true) => {
-            let joining = line(session, "merge-changes", [old, new], output);
+            let joining = command_line_text(session, "merge-changes", [old, new], output);
             (old, format!("{joining} joins change files"))
         }
         (false, true) => applying(old, new),

@@ -130,7 +130,7 @@ impl Border {
         for edge in 0..edges {
             let (from, to) = border.edge(edge);
             let (first, last) = (from.lat_e7.min(to.lat_e7), from.lat_e7.max(to.lat_e7));
-            for strip in border.strips_of(first, last) {
+            for strip in border.strips_in_latitudes(first, last) {
                 border.strips[strip].push(edge as u32);
             }
         }
@@ -138,7 +138,7 @@ impl Border {
     }
 
     /// Returns the numbers of the strips that a range of latitudes overlaps.
-    fn strips_of(&self, first: i32, last: i32) -> std::ops::RangeInclusive<usize> {
+    fn strips_in_latitudes(&self, first: i32, last: i32) -> std::ops::RangeInclusive<usize> {
         let strip = |lat: i32| {
             let strip = (i64::from(lat) - self.low_e7).div_euclid(self.height_e7);
             strip.clamp(0, self.strips.len() as i64 - 1) as usize
@@ -147,7 +147,7 @@ impl Border {
     }
 
     /// Returns the number of the ring to which an edge belongs, and the index of the edge in that ring.
-    pub(super) fn ring_of(&self, edge: usize) -> (usize, usize) {
+    pub(super) fn ring_and_index(&self, edge: usize) -> (usize, usize) {
         let ring = self
             .starts
             .partition_point(|start| *start <= edge)
@@ -157,14 +157,14 @@ impl Border {
 
     /// Returns the ends of an edge.
     fn edge(&self, edge: usize) -> (Point, Point) {
-        let (ring, index) = self.ring_of(edge);
+        let (ring, index) = self.ring_and_index(edge);
         let ring = &self.rings[ring];
         (ring[index], ring[(index + 1) % ring.len()])
     }
 
     /// Whether a point is in the region.
     pub(super) fn has(&self, point: Point) -> bool {
-        let strip = *self.strips_of(point.lat_e7, point.lat_e7).start();
+        let strip = *self.strips_in_latitudes(point.lat_e7, point.lat_e7).start();
         let mut is_inside = false;
         for edge in &self.strips[strip] {
             let (from, to) = self.edge(*edge as usize);
@@ -181,7 +181,7 @@ impl Border {
     /// Returns the numbers of the edges whose bounding boxes intersect the given box, in ascending order.
     fn edges_near(&self, south: i32, north: i32, west: i32, east: i32) -> Vec<usize> {
         let mut found = Vec::new();
-        for strip in self.strips_of(south, north) {
+        for strip in self.strips_in_latitudes(south, north) {
             for edge in &self.strips[strip] {
                 let (from, to) = self.edge(*edge as usize);
                 if from.lon_e7.max(to.lon_e7) >= west
@@ -282,7 +282,7 @@ impl Border {
     /// Distances are measured in a plane in which a degree of longitude is as long as at the point. Ignores places
     /// farther away than `longest`.
     pub(super) fn nearest(&self, point: Point, longest: f64) -> Option<(BorderPlace, f64)> {
-        let home = *self.strips_of(point.lat_e7, point.lat_e7).start();
+        let home = *self.strips_in_latitudes(point.lat_e7, point.lat_e7).start();
         let mut best: Option<(BorderPlace, f64)> = None;
         let count = self.strips.len();
         for step in 0..count {
@@ -298,7 +298,7 @@ impl Border {
                 .filter(|strip| *strip < count);
             for strip in below.into_iter().chain(above) {
                 for edge in &self.strips[strip] {
-                    let (place, distance) = self.nearest_on(*edge as usize, point);
+                    let (place, distance) = self.nearest_on_edge(*edge as usize, point);
                     let is_nearer = best.as_ref().is_none_or(|(_, known)| distance < *known);
                     if is_nearer && distance <= longest {
                         best = Some((place, distance));
@@ -310,7 +310,7 @@ impl Border {
     }
 
     /// Returns the nearest place on one edge, and its distance, as [`nearest`](Self::nearest) does for all edges.
-    fn nearest_on(&self, number: usize, point: Point) -> (BorderPlace, f64) {
+    fn nearest_on_edge(&self, number: usize, point: Point) -> (BorderPlace, f64) {
         /// The number of equal parts into which an edge is divided. A position is rounded down to the start of its
         /// part.
         const PARTS: f64 = (1u64 << 40) as f64;

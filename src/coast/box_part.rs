@@ -257,7 +257,10 @@ impl BoxPart {
     /// Cuts the part into the parts for two smaller boxes, which may overlap. The boxes differ from the whole box only
     /// in the coordinate `axis`: `low` in its upper edge, `high` in its lower edge.
     pub(crate) fn divide(self, low: Extent, high: Extent, axis: Axis) -> [Self; 2] {
-        let mut halves = [self.half(low, axis, true), self.half(high, axis, false)];
+        let mut halves = [
+            self.begin_half(low, axis, true),
+            self.begin_half(high, axis, false),
+        ];
         for (points, is_ring) in self.into_lines() {
             match halves.each_ref().map(|half| half.has_all(&points)) {
                 [true, true] => {
@@ -279,7 +282,7 @@ impl BoxPart {
     }
 
     /// Returns the part of the area within a smaller box.
-    pub(crate) fn within(self, bounds: Extent) -> Self {
+    pub(crate) fn cut_to_box(self, bounds: Extent) -> Self {
         let mut part = self;
         for axis in [Axis::Lon, Axis::Lat] {
             for is_low in [true, false] {
@@ -296,7 +299,7 @@ impl BoxPart {
                 if rest == part.bounds {
                     continue;
                 }
-                let mut half = part.half(rest, axis, is_low);
+                let mut half = part.begin_half(rest, axis, is_low);
                 for (points, is_ring) in part.into_lines() {
                     if half.has_all(&points) {
                         half.add_whole(points, is_ring);
@@ -318,7 +321,7 @@ impl BoxPart {
 
     /// Creates the part for a smaller box, without lines. On `axis`, the smaller box shares the lower edge of this box
     /// if `is_low`, otherwise the upper edge. The opposite edge differs.
-    fn half(&self, bounds: Extent, axis: Axis, is_low: bool) -> Half {
+    fn begin_half(&self, bounds: Extent, axis: Axis, is_low: bool) -> Half {
         let corner = match (axis, is_low) {
             (Axis::Lon, true) => 3,
             (Axis::Lon, false) => 1,

@@ -73,7 +73,7 @@ pub(super) fn clip(bound: BoundPath, border: &Border) -> Vec<CoastPiece> {
     let mut clipper = Clipper {
         border,
         pieces: Vec::new(),
-        open: is_inside.then(|| piece_from(end_at(places[0]))),
+        open: is_inside.then(|| begin_piece(end_at(places[0]))),
     };
     let mut is_inside = is_inside;
     for (segment, pair) in path.points.windows(2).enumerate() {
@@ -102,7 +102,7 @@ pub(super) fn clip(bound: BoundPath, border: &Border) -> Vec<CoastPiece> {
     pieces.filter(|piece| piece.path.points.len() > 1).collect()
 }
 
-fn piece_from(start: PieceEnd) -> CoastPiece {
+fn begin_piece(start: PieceEnd) -> CoastPiece {
     CoastPiece {
         path: CoastPath::default(),
         ends: [start, PieceEnd::Loose],
@@ -146,7 +146,7 @@ impl Clipper<'_> {
                     self.pieces.push(piece);
                 }
             } else {
-                let mut piece = piece_from(PieceEnd::Border(crossing.place));
+                let mut piece = begin_piece(PieceEnd::Border(crossing.place));
                 piece.path.extend([crossing.place.point], way);
                 self.open = Some(piece);
             }

@@ -3,7 +3,7 @@
 
 use super::border::{Border, BorderPlace};
 use super::clipping::{CoastPiece, PieceEnd};
-use super::path::{CoastPath, matched_in_circle};
+use super::path::{CoastPath, match_in_circle};
 use super::problem::{CoastProblem, CoastProblemKind, ProblemPlace};
 use crate::geometry::{Point, Rings, doubled_area};
 
@@ -26,7 +26,7 @@ pub(super) struct ClosedCoast {
 }
 
 /// Closes pieces along the border.
-pub(super) fn close(
+pub(super) fn close_along_border(
     pieces: Vec<CoastPiece>,
     border: &Border,
     problems: &mut Vec<CoastProblem>,
@@ -35,7 +35,7 @@ pub(super) fn close(
     for (piece, CoastPiece { ends: places, .. }) in pieces.iter().enumerate() {
         for (place, is_exit) in places.iter().zip([false, true]) {
             if let PieceEnd::Border(place) = *place {
-                let (ring, _) = border.ring_of(place.edge);
+                let (ring, _) = border.ring_and_index(place.edge);
                 ends[ring].push(BorderEnd {
                     place,
                     piece,
@@ -92,7 +92,7 @@ fn ring_with_coast_ends(ring: &[Point], border: &Border, ends: &[BorderEnd]) -> 
     let mut ends = ends.iter().peekable();
     for (index, point) in ring.iter().enumerate() {
         points.push(*point);
-        while let Some(end) = ends.next_if(|end| border.ring_of(end.place.edge).1 <= index) {
+        while let Some(end) = ends.next_if(|end| border.ring_and_index(end.place.edge).1 <= index) {
             points.push(end.place.point);
         }
     }
@@ -116,15 +116,15 @@ impl BorderWalk {
     /// Matches the exits and the entries along a ring of the border.
     fn match_ends(&mut self, ring: &[Point], border: &Border, ends: &[BorderEnd]) {
         let is_exit: Vec<bool> = ends.iter().map(|end| end.is_exit).collect();
-        for (index, partner) in matched_in_circle(&is_exit).into_iter().enumerate() {
+        for (index, partner) in match_in_circle(&is_exit).into_iter().enumerate() {
             let (Some(exit), Some(other)) = (ends.get(index), partner) else {
                 continue;
             };
             let Some(entry) = ends.get(other).filter(|_| exit.is_exit) else {
                 continue;
             };
-            let first = border.ring_of(exit.place.edge).1;
-            let last = border.ring_of(entry.place.edge).1;
+            let first = border.ring_and_index(exit.place.edge).1;
+            let last = border.ring_and_index(entry.place.edge).1;
             let count = if first == last && other < index {
                 ring.len()
             } else {

@@ -109,7 +109,7 @@ impl LatitudeStrips {
 
     /// Whether `strip` is the southernmost strip into which both segments extend. Both must extend into `strip`. Each
     /// pair of segments is compared only in that strip.
-    fn is_first(&self, strip: usize, one: &AreaSegment, other: &AreaSegment) -> bool {
+    fn is_first_shared_strip(&self, strip: usize, one: &AreaSegment, other: &AreaSegment) -> bool {
         let low = low_lat(one).max(low_lat(other));
         strip
             .checked_sub(1)
@@ -177,17 +177,17 @@ impl RingContacts<'_> {
                 let is_beside = |other: &&AreaSegment| other.first.lon_e7 <= one.second.lon_e7;
                 for other in others.iter().take_while(is_beside) {
                     pairs += 1;
-                    if strips.is_first(strip, one, other) {
-                        self.compare(one, other);
+                    if strips.is_first_shared_strip(strip, one, other) {
+                        self.join_if_touching(one, other);
                     }
                 }
             }
         }
-        pairs <= most || !self.cross_anywhere(ctx)
+        pairs <= most || !self.join_unless_crossing(ctx)
     }
 
     /// Whether any segments cross. If none do, joins the rings that share a point.
-    fn cross_anywhere(&mut self, ctx: &Context) -> bool {
+    fn join_unless_crossing(&mut self, ctx: &Context) -> bool {
         let mut segments: Vec<AreaSegment> = segments_of(self.rings).collect();
         sort_unstable_by(&mut segments, ctx, compare_segments);
         let is_crossing = first_crossing(&segments).is_some();
@@ -198,7 +198,7 @@ impl RingContacts<'_> {
     }
 
     /// Joins the rings of two segments if the segments touch or cross, and counts crossings.
-    fn compare(&mut self, one: &AreaSegment, other: &AreaSegment) {
+    fn join_if_touching(&mut self, one: &AreaSegment, other: &AreaSegment) {
         let is_apart = |a: &AreaSegment, b: &AreaSegment| high_lat(a) < low_lat(b);
         if is_apart(one, other) || is_apart(other, one) {
             return;

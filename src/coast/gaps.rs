@@ -121,7 +121,7 @@ pub(super) fn close_gaps(
         places: [None; 2],
     };
     let mut all: Vec<BoundPath> = closed.into_iter().map(bound).collect();
-    all.extend(gaps.joined());
+    all.extend(gaps.into_joined_paths());
     all
 }
 
@@ -251,7 +251,7 @@ impl Gaps<'_> {
         let place = path.end(is_last).filter(|point| self.is_inside(*point));
         problems.extend(place.map(|point| CoastProblem {
             kind,
-            ways: path.way_at(is_last).into_iter().collect(),
+            ways: path.way_at_end(is_last).into_iter().collect(),
             node: path.nodes[usize::from(is_last)],
             place: ProblemPlace::Point(point),
         }));
@@ -276,7 +276,7 @@ impl Gaps<'_> {
             && from != to
             && (self.is_inside(from) || self.is_inside(to))
         {
-            let ways = [path.way_at(true), start.way_at(false)];
+            let ways = [path.way_at_end(true), start.way_at_end(false)];
             let ways = ways.into_iter().flatten().collect();
             let place = ProblemPlace::Line(vec![from, to]);
             problems.push(CoastProblem::of_ways(
@@ -288,7 +288,7 @@ impl Gaps<'_> {
     }
 
     /// Returns the paths after the gaps between them were closed.
-    fn joined(self) -> Vec<BoundPath> {
+    fn into_joined_paths(self) -> Vec<BoundPath> {
         let count = self.paths.len();
         let first = (0..count).filter(|path| !self.has_previous[*path]);
         let mut is_done = vec![false; count];

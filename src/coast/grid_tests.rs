@@ -49,7 +49,7 @@ fn box_area(of: &Extent) -> i128 {
 fn check(bounds: Extent, area_of: &[AreaPolygon], grid: Grid, slack: i128) {
     let (mut inside, mut all) = (0, 0);
     for cell in grid.cells(bounds, area_of) {
-        let (land, rest) = (cell.part.polygons(), cell.part.rest());
+        let (land, rest) = (cell.part.polygons(), cell.part.outside_polygons());
         assert_eq!(
             area(&land) + area(&rest),
             box_area(&cell.part.bounds),
@@ -81,7 +81,7 @@ fn check(bounds: Extent, area_of: &[AreaPolygon], grid: Grid, slack: i128) {
 }
 
 #[test]
-fn the_area_and_the_rest_of_a_cell_together_are_the_cell() {
+fn area_and_rest_add_up_to_each_cell() {
     let hole: &[(i32, i32)] = &[(20, 20), (20, 60), (60, 60), (60, 20)];
     let bounds = extent(0, 0, 100, 100);
     for area_of in [

@@ -1,7 +1,7 @@
 //! Joins ways by their nodes.
 
 use super::doubled::flag_doubled_ways;
-use super::path::{CoastPath, Direction, by_direction, direction, matched_in_circle};
+use super::path::{CoastPath, Direction, compare_directions, direction, match_in_circle};
 use super::problem::{CoastProblem, CoastProblemKind, ProblemPlace};
 use super::ways::{CoastWay, CoastWays};
 use crate::geometry::Point;
@@ -206,13 +206,13 @@ impl Joints<'_> {
         let mut ends: Vec<(Option<(Point, Direction)>, PartEnd)> = directions.collect();
         ends.sort_by(|(one, one_end), (other, other_end)| {
             let by_direction = match (one, other) {
-                (Some((_, one)), Some((_, other))) => by_direction(one, other),
+                (Some((_, one)), Some((_, other))) => compare_directions(one, other),
                 (one, other) => one.is_some().cmp(&other.is_some()),
             };
             by_direction.then(one_end.is_last.cmp(&other_end.is_last))
         });
         let is_opening: Vec<bool> = ends.iter().map(|(_, end)| !end.is_last).collect();
-        let partners = matched_in_circle(&is_opening);
+        let partners = match_in_circle(&is_opening);
         for ((_, end), partner) in ends.iter().zip(&partners) {
             if let Some(partner) = partner
                 && end.is_last

@@ -85,11 +85,11 @@ pub(super) fn land_of(
             land.add_patch(number, patch, below, &rings, problems);
         }
     }
-    Ok(in_order(land))
+    Ok(sort_land(land))
 }
 
 /// Rotates rings so that their westernmost corners come first, and sorts polygons and holes by these corners.
-fn in_order(land: Land) -> LandPolygons {
+fn sort_land(land: Land) -> LandPolygons {
     let key = |ring: &Vec<Point>| ring.first().map(|point| (point.lon_e7, point.lat_e7));
     let mut polygons: Vec<_> = land.polygons.into_iter().zip(land.is_turned).collect();
     for (polygon, _) in &mut polygons {
@@ -108,7 +108,7 @@ fn in_order(land: Land) -> LandPolygons {
 }
 
 /// Returns a ring without its last point, which repeats the first.
-fn ring_of(path: &CoastPath) -> Vec<Point> {
+fn ring_without_repeated_point(path: &CoastPath) -> Vec<Point> {
     let points = path.points.split_last();
     points
         .map(|(_, points)| points.to_vec())
@@ -176,7 +176,7 @@ fn region_of_meeting_rings(
     problems: &mut Vec<CoastProblem>,
 ) -> (bool, Vec<Rings>) {
     let members = || group.rings.iter().filter_map(|ring| rings.get(*ring));
-    let contours: Vec<Vec<Point>> = members().map(ring_of).collect();
+    let contours: Vec<Vec<Point>> = members().map(ring_without_repeated_point).collect();
     let land = region_of_winding(contours.iter(), false);
     let water = region_of_winding(contours.iter(), true);
     let area =

@@ -38,13 +38,13 @@ use crate::geometry::{Point, Shape};
 use crate::runtime::Context;
 pub(crate) use box_part::BoxPart;
 use clipping::{CoastPiece, clip, cut_at_antimeridian};
-use closing::{ClosedCoast, close, remove_world_rings};
+use closing::{ClosedCoast, close_along_border, remove_world_rings};
 use gaps::{GapRules, close_gaps};
 pub(crate) use grid::{Grid, GridCells};
 use joining::join;
 use land::{LandPolygons, land_of};
 use path::CoastPath;
-use problem::in_order;
+use problem::sort_problems;
 pub use problem::{CoastProblem, CoastProblemKind, ProblemPlace};
 use region::{CoastRegion, ShownSurfaces, Surroundings, polygons_of_border};
 use serde::Serialize;
@@ -195,7 +195,7 @@ fn coast_of(
         mut rings,
         border: border_rings,
         is_met,
-    } = close(pieces, &border, &mut problems);
+    } = close_along_border(pieces, &border, &mut problems);
     shown.add_rings(&rings);
     let count = rings.len() as u64;
     let inside = match region.source {
@@ -213,7 +213,7 @@ fn coast_of(
         lines,
         land: polygons,
         is_turned,
-        problems: in_order(problems),
+        problems: sort_problems(problems),
         region: polygons_of_border(border_rings, &owners),
         source: region.source,
         rings: count,

@@ -9,7 +9,7 @@ const EARTH_RADIUS_M: f64 = 6_371_008.8;
 type SpherePoint = [f64; 3];
 
 /// Projects a point to the unit sphere.
-fn on_sphere(point: Point) -> SpherePoint {
+fn to_sphere_point(point: Point) -> SpherePoint {
     let (lat, lon) = (point.lat().to_radians(), point.lon().to_radians());
     [lat.cos() * lon.cos(), lat.cos() * lon.sin(), lat.sin()]
 }
@@ -23,11 +23,14 @@ fn squared_chord(one: &SpherePoint, other: &SpherePoint) -> f64 {
 /// Returns the distance of two points in metres, on a sphere.
 #[cfg(test)]
 fn distance_m(one: Point, other: Point) -> f64 {
-    metres(squared_chord(&on_sphere(one), &on_sphere(other)))
+    chord_to_metres(squared_chord(
+        &to_sphere_point(one),
+        &to_sphere_point(other),
+    ))
 }
 
 /// Returns the distance on the sphere, in metres, for a squared chord of the unit sphere.
-fn metres(squared_chord: f64) -> f64 {
+fn chord_to_metres(squared_chord: f64) -> f64 {
     2.0 * EARTH_RADIUS_M * (squared_chord.sqrt() / 2.0).clamp(0.0, 1.0).asin()
 }
 
@@ -52,8 +55,12 @@ pub(super) struct NearestPlaces {
 impl NearestPlaces {
     /// Creates a tree of points, whose numbers are their indices.
     pub(super) fn new(points: &[Point]) -> Self {
-        let mut items: Vec<(SpherePoint, usize)> =
-            points.iter().copied().map(on_sphere).zip(0..).collect();
+        let mut items: Vec<(SpherePoint, usize)> = points
+            .iter()
+            .copied()
+            .map(to_sphere_point)
+            .zip(0..)
+            .collect();
         arrange(&mut items, 0);
         let mut index_of = vec![0; items.len()];
         for (index, (_, number)) in items.iter().enumerate() {
@@ -106,8 +113,8 @@ impl NearestPlaces {
     /// Returns the number of the nearest place that is still there, and its distance in metres.
     pub(super) fn nearest(&mut self, point: Point) -> Option<(usize, f64)> {
         let mut best = None;
-        self.search(&on_sphere(point), 0, self.places.len(), 0, &mut best);
-        best.map(|(index, squared): (usize, f64)| (self.numbers[index], metres(squared)))
+        self.search(&to_sphere_point(point), 0, self.places.len(), 0, &mut best);
+        best.map(|(index, squared): (usize, f64)| (self.numbers[index], chord_to_metres(squared)))
     }
 
     /// Searches a range for a place that is nearer than `best`.

@@ -88,7 +88,7 @@ impl CoastPath {
     }
 
     /// Returns the first or the last known way.
-    pub(super) fn way_at(&self, is_last: bool) -> Option<i64> {
+    pub(super) fn way_at_end(&self, is_last: bool) -> Option<i64> {
         let mut ways = self.spans.iter().filter_map(|span| span.way);
         if is_last {
             ways.next_back()
@@ -183,7 +183,7 @@ pub(super) fn direction(from: Point, to: Point) -> Direction {
 }
 
 /// Compares directions, counter-clockwise from the south.
-pub(super) fn by_direction(one: &Direction, other: &Direction) -> Ordering {
+pub(super) fn compare_directions(one: &Direction, other: &Direction) -> Ordering {
     let is_western = |(width, height): &Direction| *width < 0 || (*width == 0 && *height > 0);
     let product = |a: i64, b: i64| i128::from(a) * i128::from(b);
     let cross = product(one.0, other.1) - product(one.1, other.0);
@@ -192,7 +192,7 @@ pub(super) fn by_direction(one: &Direction, other: &Direction) -> Ordering {
 
 /// Matches the openings and the closings of a circular list as parentheses are matched. Returns, for each item, the
 /// index of its partner.
-pub(super) fn matched_in_circle(is_opening: &[bool]) -> Vec<Option<usize>> {
+pub(super) fn match_in_circle(is_opening: &[bool]) -> Vec<Option<usize>> {
     let mut partners = vec![None; is_opening.len()];
     let mut open = Vec::new();
     for round in 0..2 {
@@ -231,7 +231,7 @@ mod tests {
     }
 
     /// Returns the points in degrees, and the way of each segment.
-    fn shown(path: &CoastPath) -> (Vec<(i32, i32)>, Vec<Option<i64>>) {
+    fn points_and_ways(path: &CoastPath) -> (Vec<(i32, i32)>, Vec<Option<i64>>) {
         let degrees = |point: &Point| (point.lon_e7 / 10_000_000, point.lat_e7 / 10_000_000);
         let segments = 0..path.points.len().saturating_sub(1);
         let ways = segments.map(|segment| path.way_of(segment)).collect();
@@ -247,12 +247,12 @@ mod tests {
         );
         one.append(&path(&[(2, 0), (3, 0)], &[(0, Some(8))], false));
         one.append(&path(&[(5, 0), (6, 0)], &[(0, Some(9))], false));
-        let (points, ways) = shown(&one);
+        let (points, ways) = points_and_ways(&one);
         assert_eq!(points.len(), 6);
         assert_eq!(ways, [Some(7), Some(8), Some(8), None, Some(9)]);
         assert_eq!(one.ways(), [7, 8, 9]);
         let parts = one.parts_of_ways();
-        let parts: Vec<_> = parts.iter().map(shown).collect();
+        let parts: Vec<_> = parts.iter().map(points_and_ways).collect();
         assert_eq!(parts[0].1, [Some(7), Some(8), Some(8)]);
         assert_eq!(parts[1], (vec![(5, 0), (6, 0)], vec![Some(9)]));
     }
@@ -265,7 +265,7 @@ mod tests {
             true,
         );
         let parts = ring.cut_at_antimeridian();
-        let parts: Vec<_> = parts.iter().map(shown).collect();
+        let parts: Vec<_> = parts.iter().map(points_and_ways).collect();
         assert_eq!(
             parts,
             [
@@ -285,7 +285,7 @@ mod tests {
     fn openings_and_closings_are_matched_as_parentheses_in_a_circle() {
         let matched = |text: &str| {
             let is_opening: Vec<bool> = text.chars().map(|letter| letter == '(').collect();
-            matched_in_circle(&is_opening)
+            match_in_circle(&is_opening)
         };
         assert_eq!(matched("()"), [Some(1), Some(0)]);
         assert_eq!(matched(")("), [Some(1), Some(0)]);
@@ -306,6 +306,6 @@ mod tests {
             (-1, 0),
             (-1, -1),
         ];
-        assert!(around.is_sorted_by(|one, other| by_direction(one, other).is_lt()));
+        assert!(around.is_sorted_by(|one, other| compare_directions(one, other).is_lt()));
     }
 }

@@ -15,7 +15,7 @@ impl BoxPart {
 
     /// Returns the polygons of that part of the box which lies outside of the area. Together with the area, they are
     /// exactly the box.
-    pub(crate) fn rest(&self) -> Vec<AreaPolygon> {
+    pub(crate) fn outside_polygons(&self) -> Vec<AreaPolygon> {
         if self.is_full() {
             return Vec::new();
         }
@@ -23,9 +23,9 @@ impl BoxPart {
     }
 
     /// Returns the polygons of the area without the area of `other`. Both parts must have the same box.
-    pub(crate) fn without(&self, other: &Self) -> Vec<AreaPolygon> {
+    pub(crate) fn difference_polygons(&self, other: &Self) -> Vec<AreaPolygon> {
         if self.is_full() {
-            return other.rest();
+            return other.outside_polygons();
         }
         polygons(difference(self.rings().iter(), &other.rings()))
     }

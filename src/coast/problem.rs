@@ -185,7 +185,7 @@ impl fmt::Display for CoastProblem {
 }
 
 /// Sorts problems by their kinds, ways, nodes and places, and removes duplicates.
-pub(super) fn in_order(mut problems: Vec<CoastProblem>) -> Vec<CoastProblem> {
+pub(super) fn sort_problems(mut problems: Vec<CoastProblem>) -> Vec<CoastProblem> {
     let place = |problem: &CoastProblem| match &problem.place {
         ProblemPlace::Unknown => None,
         ProblemPlace::Point(point) => Some((*point, *point)),

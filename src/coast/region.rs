@@ -7,7 +7,7 @@ use super::path::CoastPath;
 use super::ways::CoastNodes;
 use super::{CoastOptions, Surface};
 use crate::area::{AreaPolygon, polygon_of};
-use crate::engine::references::sorted_distinct;
+use crate::engine::references::sort_and_dedup;
 use crate::error::{Error, Result};
 use crate::file::PlannedFile;
 use crate::geometry::{
@@ -173,7 +173,7 @@ fn box_of_data(data: PlannedFile<'_>) -> Result<Bbox> {
             if has_nodes {
                 block.for_each_location(|_, location| add(location))?;
             } else {
-                block.for_each_way_with_locations(
+                block.for_each_wanted_way(
                     |_| true,
                     |_, _, stored| stored.into_iter().flatten().for_each(|one| add(*one)),
                 )?;
@@ -269,7 +269,7 @@ impl Surroundings<'_> {
         let known: Vec<Option<Surface>> = known.collect();
         let mut with_samples = vec![false; outers.len()];
         if known.contains(&None) {
-            for point in self.samples()? {
+            for point in self.sample_points()? {
                 for polygon in index.regions_of(point) {
                     with_samples[polygon as usize] = true;
                 }
@@ -289,7 +289,7 @@ impl Surroundings<'_> {
     }
 
     /// Returns points of some roads and buildings.
-    fn samples(&self) -> Result<Vec<Point>> {
+    fn sample_points(&self) -> Result<Vec<Point>> {
         let ways = self
             .data
             .plan
@@ -327,7 +327,7 @@ impl Surroundings<'_> {
                 }
             },
         )?;
-        let nodes = sorted_distinct(nodes);
+        let nodes = sort_and_dedup(nodes);
         if !nodes.is_empty() {
             let found = CoastNodes::read(self.data, nodes.clone())?;
             let mut locations = Vec::new();

@@ -7,8 +7,8 @@ use crate::engine::geometry_pass::point_on_earth;
 use crate::engine::id_search::IdSearch;
 use crate::engine::input_content::not_current_error;
 use crate::engine::location_form::location_of_reference;
-use crate::engine::references::sorted_distinct;
-use crate::engine::repeats::refuse_repeats;
+use crate::engine::references::sort_and_dedup;
+use crate::engine::repeats::context_refusing_repeats;
 use crate::engine::scan::PlanningScan;
 use crate::error::{FormatError, FormatResult, Result};
 use crate::file::{BlobPlan, PbfFile, PlannedFile};
@@ -147,7 +147,9 @@ impl CoastWays {
         let scan = PlanningScan {
             name: "coastlines",
             file,
-            prefilter: &|strings: &StringTable<'_>| BlobDecision::visit_if(has_tag(strings)),
+            prefilter: &|strings: &StringTable<'_>| {
+                BlobDecision::visit_if(has_coastline_tag(strings))
+            },
             ctx,
         };
         let plan = scan.run(
@@ -159,12 +161,12 @@ impl CoastWays {
             },
             |found| coast.append(found),
         )?;
-        plan.check_current(file, ctx)?;
+        plan.check_is_current(file, ctx)?;
         if plan.is_history(file, ctx) {
             let cause = "this is a history file, and a coast is made of one version of each object";
             return Err(not_current_error(file, cause, ctx));
         }
-        let ctx = &refuse_repeats(file, &plan, ctx)?;
+        let ctx = &context_refusing_repeats(file, &plan, ctx)?;
         coast.leave_out_repeats();
         coast.locate(PlannedFile::new(file, &plan, ctx), problems)?;
         coast.report_boundaries(problems);
@@ -186,7 +188,7 @@ impl CoastWays {
     fn leave_out_repeats(&mut self) {
         let mut ids: Vec<i64> = self.ways.iter().map(|way| way.id).collect();
         let count = ids.len();
-        ids = sorted_distinct(ids);
+        ids = sort_and_dedup(ids);
         if ids.len() == count {
             return;
         }
@@ -215,7 +217,7 @@ impl CoastWays {
         let takes_stored = source.file.header.has(feature::LOCATIONS);
         let pairs = self.nodes.iter().zip(&self.locations);
         let wanted = pairs.filter(|(_, stored)| !takes_stored || stored.is_none());
-        let wanted = sorted_distinct(wanted.map(|(node, _)| *node).collect());
+        let wanted = sort_and_dedup(wanted.map(|(node, _)| *node).collect());
         if wanted.is_empty() {
             return Ok(());
         }
@@ -244,7 +246,7 @@ impl CoastWays {
 }
 
 /// Whether a string table has the key and the value of the tag of coastlines.
-fn has_tag(strings: &StringTable<'_>) -> bool {
+fn has_coastline_tag(strings: &StringTable<'_>) -> bool {
     strings.indexes_of(&[TAG.0]).len() + strings.indexes_of(&[TAG.1]).len() > 1
 }
 
@@ -269,7 +271,7 @@ impl CoastNodes {
         };
         let preparation = found.store.preparation();
         source.scan("nodes of coastlines").with_strings().run(
-            |entry| search.may_find_in(entry),
+            |entry| search.may_have_wanted(entry),
             |_, block| {
                 let mut nodes = NodeBatch::default();
                 block.for_each_selected_location(
@@ -293,7 +295,7 @@ impl CoastNodes {
 /// Returns the nodes of a block that have the tag of coastlines and an id in `ids`, each with its location.
 fn tagged_nodes(block: &Block<'_>, ids: &IdSet) -> FormatResult<Vec<(i64, Option<Location>)>> {
     let mut tagged = Vec::new();
-    if has_tag(&block.strings) {
+    if has_coastline_tag(&block.strings) {
         block.try_for_each(|element| {
             if let Element::Node(node) = element
                 && ids.contains(node.id())

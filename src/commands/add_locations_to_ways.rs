@@ -25,8 +25,8 @@ use crate::osm::{Location, ObjectKind};
 use crate::pbf::{
     BlobEntry, BlobFlags, Block, HeaderBlock, WayNodeLocations, WayNodes, feature, locate_ways,
 };
-use crate::runtime::{Context, lock, unlocked};
-use nodes::select_except_spare_nodes;
+use crate::runtime::{Context, into_mutex_value, lock};
+use nodes::select_except_unneeded_nodes;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -173,7 +173,7 @@ pub(crate) fn run_on_file(file: PbfFile, options: &Options, ctx: &Context) -> Re
         let cause = "this is a history file: a node has a location of its own in each version";
         return Err(not_current_error(&file, cause, ctx));
     }
-    let ctx = &repeats::refuse_repeats_unless_osmium(&file, &plan, ctx)?;
+    let ctx = &repeats::context_refusing_unless_osmium(&file, &plan, ctx)?;
     let source = PlannedFile::new(&file, &plan, ctx);
     let members = match options.keep_untagged_nodes {
         true => None,
@@ -194,7 +194,7 @@ pub(crate) fn run_on_file(file: PbfFile, options: &Options, ctx: &Context) -> Re
     let (kept, scratch_bytes) = job.write(&locator, output)?;
     let tally = job.tally;
     let references = tally.references.into_inner();
-    let missing = unlocked(tally.missing);
+    let missing = into_mutex_value(tally.missing);
     Ok(Summary {
         kept,
         index_type: locator.index_type(),
@@ -233,7 +233,7 @@ pub(crate) fn member_nodes(source: PlannedFile<'_>) -> Result<IdSet> {
     let mut members = IdSet::default();
     source
         .scan("members")
-        .collect_members(ObjectKind::Node, &mut members)?;
+        .collect_member_ids(ObjectKind::Node, &mut members)?;
     Ok(members)
 }
 
@@ -279,9 +279,9 @@ impl<'f> LocatingRun<'f> {
         let locations =
             locator.locate(|nodes, store| self.write_nodes(&mut writer, nodes, store))?;
         let items = if locator.calls_read_for_nodes() {
-            self.rest().collect()
+            self.remaining_items().collect()
         } else {
-            self.nodes().chain(self.rest()).collect()
+            self.nodes().chain(self.remaining_items()).collect()
         };
         self.write_ways(&mut writer, items, &locations)?;
         let lacks_nodes = self.tally.stored.load(Ordering::Relaxed) > 0;
@@ -297,7 +297,7 @@ impl<'f> LocatingRun<'f> {
     }
 
     fn begin(&self, output: OpenOutput) -> Result<FilteredWriter<'f>> {
-        let items: Vec<FilterItem> = self.nodes().chain(self.rest()).collect();
+        let items: Vec<FilterItem> = self.nodes().chain(self.remaining_items()).collect();
         let output = FilterOutput {
             output,
             format: self.options.output.format.clone(),
@@ -321,14 +321,14 @@ impl<'f> LocatingRun<'f> {
         let preparation = store.preparation();
         let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
             let mut nodes = NodeBatch::default();
-            select_except_spare_nodes(block, self.members, selection, |id, location| {
+            select_except_unneeded_nodes(block, self.members, selection, |id, location| {
                 nodes.push(id, location)
             })?;
             preparation.prepare(&mut nodes);
             Ok(nodes)
         };
         let note = |nodes| store.add(&nodes);
-        writer.pass(FilterPass::plain("nodes"), items.collect(), select, note)
+        writer.run_pass(FilterPass::plain("nodes"), items.collect(), select, note)
     }
 
     /// Returns the blobs in [`NodeParts::nodes`]. If all nodes are kept, the blobs are copied; otherwise they are
@@ -344,7 +344,7 @@ impl<'f> LocatingRun<'f> {
 
     /// Returns the blobs in [`NodeParts::rest`]. Blobs with ways are transformed. Blobs with nodes are visited unless
     /// all nodes are kept.
-    fn rest(&self) -> impl Iterator<Item = FilterItem> + '_ {
+    fn remaining_items(&self) -> impl Iterator<Item = FilterItem> + '_ {
         self.parts.rest.iter().map(|entry| {
             let drops = self.members.is_some() && entry.kinds.contains(ObjectKind::Node);
             let decision = if drops {
@@ -354,7 +354,7 @@ impl<'f> LocatingRun<'f> {
             };
             let item = FilterItem::new(*entry, decision);
             if entry.kinds.contains(ObjectKind::Way) {
-                item.transformed()
+                item.with_transform()
             } else {
                 item
             }
@@ -369,9 +369,9 @@ impl<'f> LocatingRun<'f> {
         locations: &WayLocations,
     ) -> Result<()> {
         let transform = |entry: &BlobEntry, payload: &[u8], out: &mut Vec<u8>| {
-            let mut of_blob = locations.of(entry)?;
+            let mut of_blob = locations.locations_of_blob(entry)?;
             let find = |nodes: &WayNodes, found: &mut Vec<Option<Location>>| {
-                of_blob.find(&nodes.refs, found)
+                of_blob.append_locations(&nodes.refs, found)
             };
             let count = |nodes: &WayNodes, found: &WayNodeLocations| self.count(nodes, found);
             let has_locations = locate_ways(payload, find, count, out)?;
@@ -389,9 +389,9 @@ impl<'f> LocatingRun<'f> {
             ..FilterPass::plain("ways")
         };
         let select = |_: &BlobEntry, block: &Block<'_>, selection: &mut Selection| {
-            select_except_spare_nodes(block, self.members, selection, |_, _| ())
+            select_except_unneeded_nodes(block, self.members, selection, |_, _| ())
         };
-        writer.pass(pass, items, select, |()| ())
+        writer.run_pass(pass, items, select, |()| ())
     }
 
     /// Counts the ways and node references of a block, and the missing nodes. Fails if a node is missing and
@@ -440,7 +440,7 @@ impl<'f> LocatingRun<'f> {
         // If the input declares that it has some of the nodes of its ways, only the end of the run shows whether the
         // output has all of them.
         let has_some = self.options.keep_untagged_nodes && header.has(feature::SOME_NODES);
-        header.set_locations(self.declared_nodes);
+        header.declare_locations(self.declared_nodes);
         header.set_optional(feature::LOCATIONS, true);
         if has_some && self.declared_nodes != Some(feature::NEEDED_NODES) {
             header.set_optional(feature::SOME_NODES, true);

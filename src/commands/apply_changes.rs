@@ -208,15 +208,15 @@ pub(crate) fn apply(
     mut filter: Option<&mut dyn ChangeFilter>,
     ctx: &Context,
 ) -> Result<Summary> {
-    check_kind(options, &file)?;
+    check_base_kind(options, &file)?;
     let (output, diffs) = (&options.output, &options.augmented_diffs);
     let phase = ctx.phase("read changes", 0);
     let mut changes = read_changes(diffs.kept_versions())?;
     drop(phase);
     let scratch = output.target.scratch_directory();
     let (file, plan) = input::sort_if_needed(file, &output.encoding(), &scratch, ctx)?;
-    check_base(&file, &plan)?;
-    let ctx = &repeats::refuse_repeats(&file, &plan, ctx)?;
+    check_no_deleted_versions(&file, &plan)?;
+    let ctx = &repeats::context_refusing_repeats(&file, &plan, ctx)?;
     let base = PlannedFile::new(&file, &plan, ctx);
     if let Some(filter) = &mut filter {
         filter.filter(base, &mut changes)?;
@@ -232,7 +232,9 @@ pub(crate) fn apply(
     let as_base = is_kept.then_some(UntaggedNodes::AsBase);
     let untagged = options.locations_on_ways.or(as_base);
     let (file, plan) = match untagged {
-        Some(_) if options.locates_base && !form.has_locations() => locate(file, &scratch, ctx)?,
+        Some(_) if options.locates_base && !form.has_locations() => {
+            copy_with_locations(file, &scratch, ctx)?
+        }
         _ => (file, plan),
     };
     let base = PlannedFile::new(&file, &plan, ctx);
@@ -253,7 +255,7 @@ pub(crate) fn apply(
         warn_of_removed_locations(options, form, ctx);
     }
     let steps = plan_steps(&plan, &changes, |entry| match &locations {
-        Some(locations) => locations.concerns(entry),
+        Some(locations) => locations.must_decode(entry),
         None => drops_locations && entry.may_have_locations(),
     });
     let mut summary = write(options, base, header, steps, changes, locations)?;
@@ -263,7 +265,7 @@ pub(crate) fn apply(
 }
 
 /// Fails if the base is a text file that the output would replace, or a history file.
-fn check_kind(options: &Options, file: &PbfFile) -> Result<()> {
+fn check_base_kind(options: &Options, file: &PbfFile) -> Result<()> {
     if options.output.target.path() == options.base && input::is_from_text(file) {
         let cause = "this is a text file: a PBF cannot take its place; give another output";
         return Err(Error::file(&options.base, cause));
@@ -292,16 +294,20 @@ fn warn_of_removed_locations(options: &Options, form: LocationForm, ctx: &Contex
 }
 
 /// Adds locations to the ways of a file. Returns the result, which is a temporary file in the directory `scratch`.
-fn locate(file: PbfFile, scratch: &Path, ctx: &Context) -> Result<(PbfFile, BlobPlan)> {
+fn copy_with_locations(
+    file: PbfFile,
+    scratch: &Path,
+    ctx: &Context,
+) -> Result<(PbfFile, BlobPlan)> {
     let file = add_locations_to_ways::located_copy(file, scratch, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     Ok((file, plan))
 }
 
 /// Fails if the base contains deleted versions.
-fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
+fn check_no_deleted_versions(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
     let path = file.input.path();
-    if plan.any(BlobFlags::DELETED) {
+    if plan.any_has(BlobFlags::DELETED) {
         let cause = "the file holds deleted versions; changes can be applied to current data only";
         return Err(Error::file(path, cause));
     }

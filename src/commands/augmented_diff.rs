@@ -349,8 +349,8 @@ fn with_base<T>(
     replaces: Replaces,
     take: impl FnOnce(&Base<'_>) -> Result<T>,
 ) -> Result<T> {
-    check_base(source.file, source.plan)?;
-    let ctx = &repeats::refuse_repeats(source.file, source.plan, source.ctx)?;
+    check_not_history(source.file, source.plan)?;
+    let ctx = &repeats::context_refusing_repeats(source.file, source.plan, source.ctx)?;
     take(&Base::new(PlannedFile { ctx, ..source }, replaces))
 }
 
@@ -419,7 +419,7 @@ fn write(
 }
 
 /// Finds the objects that changes concern. Treats all changes as one step.
-fn find<'s, 'c>(
+fn find_concerned_objects<'s, 'c>(
     base: &Base<'s>,
     changes: &'c ChangeSet,
     selection: &Selection,
@@ -531,8 +531,8 @@ impl<'b> Base<'b> {
 }
 
 /// Fails if the base is a history file.
-fn check_base(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
-    if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {
+fn check_not_history(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
+    if file.header.has(feature::HISTORY) || plan.any_has(BlobFlags::DELETED) {
         let error = Error::file(
             file.input.path(),
             "this is a history file: the state before the changes is not one file",

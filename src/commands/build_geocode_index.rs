@@ -15,11 +15,11 @@ use crate::error::{Advice, Error, ErrorKind, Result};
 use crate::file::PbfFile;
 use crate::geocode::{Layer, MANIFEST, Manifest, ROW_KEY, is_container, write_index};
 use crate::index::{IdSet, RowLimits, RowSorter, SortedRows};
-use crate::io::{OutputDirectory, StreamOutput, remove_unlisted};
+use crate::io::{OutputDirectory, StreamOutput, remove_unlisted_files};
 use crate::osm::ObjectId;
 use crate::runtime::{Context, human_bytes};
 use collect::{Collector, CollectorState};
-use kinds::wanted_areas;
+use kinds::select_wanted_areas;
 use numbered_cells::NumberedCells;
 use relations::Relations;
 use serde::{Serialize, Serializer};
@@ -154,7 +154,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 }
 
 /// Returns the default memory limit for locations, in bytes; `None` if the user chose a method.
-fn locations_memory(file: &PbfFile, options: &Options) -> Option<u64> {
+fn default_locations_memory(file: &PbfFile, options: &Options) -> Option<u64> {
     let memory = (file.input.len() / 16).max(LEAST_MEMORY);
     let memory = memory.min(default_memory());
     (options.index_type == IndexType::Auto).then_some(memory)
@@ -183,7 +183,7 @@ fn collect(
     let scratch = options.temp_dir.as_deref().unwrap_or(directory);
     let max_memory = options
         .max_memory
-        .or_else(|| locations_memory(file, options));
+        .or_else(|| default_locations_memory(file, options));
     let locate = LocateOptions::new(options.index_type, scratch.to_owned(), max_memory);
     let shared = CollectorState {
         sorter: RowSorter::new(LIMITS, ROW_KEY, &locate.temp_dir, ctx),
@@ -199,8 +199,8 @@ fn collect(
     ctx.expect_phases(4);
     let index_type = pass.run(
         |block| {
-            shared.relations.read(block)?;
-            wanted_areas(block)
+            shared.relations.read_block(block)?;
+            select_wanted_areas(block)
         },
         || Collector::new(&shared, max_vertices),
         |found| {
@@ -243,7 +243,7 @@ impl IndexDirectory {
             return Err(error.advise(Advice::Replace));
         }
         let files = OutputDirectory::create_or_extend(path, is_own, ctx)?;
-        remove_unlisted(path, is_index_file, || Manifest::index_file_in(path));
+        remove_unlisted_files(path, is_index_file, || Manifest::read_index_file_name(path));
         // The process id in the name keeps builds that run at the same time from writing the same file.
         let process = std::process::id();
         let name = |number: u32| format!("index-{process}-{number}.bin");
@@ -274,8 +274,8 @@ impl IndexDirectory {
         self.files
             .complete_with_list(vec![output], Path::new(MANIFEST), &bytes, ctx)?;
         // Removes the old index file and the files of killed builds. A file that cannot be removed only wastes space.
-        remove_unlisted(&self.path, is_index_file, || {
-            Manifest::index_file_in(&self.path)
+        remove_unlisted_files(&self.path, is_index_file, || {
+            Manifest::read_index_file_name(&self.path)
         });
         Ok(())
     }

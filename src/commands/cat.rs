@@ -2,7 +2,7 @@
 //! objects as text.
 
 use super::changesets;
-use crate::engine::changesets::{Placement, can_hold_changesets, note_left_out, put};
+use crate::engine::changesets::{Placement, can_hold_changesets, put, warn_of_left_out_changesets};
 use crate::engine::headers::{header_of_part, merged_header};
 use crate::engine::input_content::refuse_data_beside_changes;
 use crate::engine::repeat_count::{ProvenRepeats, is_versioned};
@@ -90,11 +90,13 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let inputs = options.inputs.iter();
     let inputs = inputs
-        .map(|path| input::open_any(path, ctx))
+        .map(|path| input::open_in_any_format(path, ctx))
         .collect::<Result<Vec<_>>>()?;
     if let Some(inputs) = changesets::changeset_files(&inputs)? {
         let keeps = |_: &Changeset| options.changesets;
-        if let Some(written) = changesets::write(&inputs, &options.output, keeps, true, ctx)? {
+        if let Some(written) =
+            changesets::write_changesets(&inputs, &options.output, keeps, true, ctx)?
+        {
             return Ok(Summary {
                 written,
                 ..Summary::default()
@@ -103,7 +105,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let compression = options.output.encoding().compression;
     let files = inputs.into_iter();
-    let files = files.map(|(input, format)| input::to_pbf(input, format, compression, ctx));
+    let files = files.map(|(input, format)| input::open_as_pbf(input, format, compression, ctx));
     let files = files.collect::<Result<Vec<_>>>()?;
     if !options.accepts_mixture {
         refuse_data_beside_changes(&files, ctx)?;
@@ -116,25 +118,25 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     };
     options.output.header.apply(&mut header);
     let size_hint = size_hint_of(&files, options);
-    let mut output = options.output.clone().for_inputs(&files);
+    let mut output = options.output.clone().resolve_for_inputs(&files);
     output.write.has_spatial_layout = keeps_spatial_layout(&files, options);
     let mut sink = Sink::create(&output, header, size_hint, ctx)?;
     let mut repeats = ProvenRepeats::new(is_single_ordered_input(&files));
     for file in &files {
         if options.changesets && !can_hold_changesets(&options.output) {
-            note_left_out(file, ctx);
+            warn_of_left_out_changesets(file, ctx);
         }
         put_changesets(file, Placement::Before, options, &mut sink, ctx)?;
         if options.clean.is_empty() {
-            copy(file, &locations, options, &mut sink, &mut repeats, ctx)?
+            copy_blobs(file, &locations, options, &mut sink, &mut repeats, ctx)?
         } else {
-            write_clean(file, &locations, options, &mut sink, ctx)?
+            write_cleaned_blobs(file, &locations, options, &mut sink, ctx)?
         }
         put_changesets(file, Placement::Behind, options, &mut sink, ctx)?;
     }
     warn_of_repeats(&repeats, &files, options, ctx);
     let mut closed = sink.close()?;
-    if let (Some(writer), [file]) = (closed.id_table_writer(), files.as_slice()) {
+    if let (Some(writer), [file]) = (closed.begin_id_table(), files.as_slice()) {
         copy_id_table(file, writer, ctx)?;
     }
     closed.finish()
@@ -167,7 +169,7 @@ fn warn_of_repeats(repeats: &ProvenRepeats, files: &[PbfFile], options: &Options
         [file] => Some(file.input.path()),
         _ => None,
     };
-    repeats.found().warn_of_count(path, ctx);
+    repeats.proven_repeats().warn_of_repeats(path, ctx);
 }
 
 /// Returns the header of the output. The fields that the options set are not applied yet.
@@ -224,7 +226,7 @@ fn keeps_spatial_layout(files: &[PbfFile], options: &Options) -> bool {
 
 /// Copies the blobs of a file as soon as their entries are known. A blob without objects of wanted kinds is skipped. A
 /// blob is re-encoded if it has wanted and unwanted kinds, or if `locations` changes the locations in its ways.
-fn copy(
+fn copy_blobs(
     file: &PbfFile,
     locations: &AgreedLocations,
     options: &Options,
@@ -264,7 +266,7 @@ fn copy(
                     Some(payload) if wanted == entry.kinds => encoder.add_payload(payload)?,
                     _ => {
                         let payload = relocated.as_deref().unwrap_or(payload);
-                        encode_kinds(payload, options.kinds, encoder)?;
+                        encode_objects_of_kinds(payload, options.kinds, encoder)?;
                     }
                 }
                 encoder.finish().map(Some)
@@ -277,7 +279,7 @@ fn copy(
         |(entry, outcome)| {
             match outcome {
                 BlobOutcome::Drop => count_skipped(&entry, sink, ctx),
-                BlobOutcome::Copy(_) => repeats.see(&entry),
+                BlobOutcome::Copy(_) => repeats.compare_entry(&entry),
                 BlobOutcome::Frames(_) | BlobOutcome::Blocks(_) | BlobOutcome::Insert(_) => {}
             }
             sink.add(&file.input, outcome)
@@ -288,12 +290,12 @@ fn copy(
 /// Counts a blob that is left out.
 fn count_skipped(entry: &BlobEntry, sink: &mut Sink, ctx: &Context) {
     ctx.stats.count_skipped_blob(entry.is_verified());
-    sink.skip();
+    sink.count_skipped_blob();
 }
 
 /// Re-encodes the blobs of a file without the metadata fields in [`Options::clean`]. Blobs without objects of wanted
 /// kinds are skipped.
-fn write_clean(
+fn write_cleaned_blobs(
     file: &PbfFile,
     locations: &AgreedLocations,
     options: &Options,
@@ -323,11 +325,11 @@ fn write_clean(
             }
             match options.kinds == KindSet::ALL {
                 true if is_same => {
-                    let entry = blob.entry.after_removal_of(options.clean);
-                    encoder.add_edited_with_entry(cleaned, blob.segments, &entry)?;
+                    let entry = blob.entry.without_attributes(options.clean);
+                    encoder.add_edited_payload_with_entry(cleaned, blob.segments, &entry)?;
                 }
-                true => encoder.add_edited(cleaned, blob.segments)?,
-                false => encode_kinds(cleaned, options.kinds, encoder)?,
+                true => encoder.add_edited_payload(cleaned, blob.segments)?,
+                false => encode_objects_of_kinds(cleaned, options.kinds, encoder)?,
             }
             Ok((Rewritten::Yes, ()))
         },
@@ -355,7 +357,11 @@ fn wanted_entries(
 }
 
 /// Adds the objects of a block to an encoder if their kind is in `kinds`, and ends the encoder's block.
-fn encode_kinds(payload: &[u8], kinds: KindSet, encoder: &mut FrameEncoder) -> FormatResult<()> {
+fn encode_objects_of_kinds(
+    payload: &[u8],
+    kinds: KindSet,
+    encoder: &mut FrameEncoder,
+) -> FormatResult<()> {
     let block = Block::parse(payload)?;
     let mut strings = SourceStrings::new(&block.strings);
     let mut objects = block.cursor();

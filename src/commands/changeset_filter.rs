@@ -93,12 +93,12 @@ impl Criteria {
 ///   written ([details](crate::commands#errors)).
 /// - The input has no changesets, or the output is PBF.
 pub fn run(options: &Options, ctx: &Context) -> Result<Written> {
-    let inputs = [input::open_any(&options.input, ctx)?];
+    let inputs = [input::open_in_any_format(&options.input, ctx)?];
     let none = || {
         let cause = "there are no changesets in this file: planet files of changesets are named changesets-*.osm.bz2";
         Error::file(&options.input, cause)
     };
     let found = changesets::inputs_with_changesets(&inputs)?.ok_or_else(none)?;
     let keeps = |changeset: &Changeset| options.criteria.matches(changeset);
-    changesets::write(&found, &options.output, keeps, false, ctx)?.ok_or_else(none)
+    changesets::write_changesets(&found, &options.output, keeps, false, ctx)?.ok_or_else(none)
 }

@@ -5,8 +5,8 @@ use crate::engine::{Format, OutputOptions};
 use crate::error::{Error, Result};
 use crate::file::Written;
 use crate::formats::{
-    Changeset, ChangesetText, TextDocument, TextFormat, TextOptions, changeset_header,
-    holds_changesets, read_changesets,
+    Changeset, ChangesetText, TextDocument, TextFormat, TextOptions, begins_with_changeset,
+    changeset_header, read_changesets,
 };
 use crate::io::{Input, OpenOutput};
 use crate::pbf::HeaderBlock;
@@ -24,7 +24,7 @@ pub(super) fn changeset_files(
     let mut found = Vec::new();
     for (input, format) in inputs {
         match format {
-            Some(format) if holds_changesets(input, *format)? => found.push((input, *format)),
+            Some(format) if begins_with_changeset(input, *format)? => found.push((input, *format)),
             _ => {}
         }
     }
@@ -64,7 +64,7 @@ fn has_objects(input: &Input, format: TextFormat, ctx: &Context) -> Result<bool>
 
 /// Writes the changesets that `keeps` selects as text, in the order of the inputs. If `are_alone` is set and an input
 /// also contains nodes, ways or relations, returns `None`, and no output remains. Fails if the output is PBF or CSV.
-pub(super) fn write(
+pub(super) fn write_changesets(
     inputs: &[(&Input, TextFormat)],
     output: &OutputOptions,
     keeps: impl Fn(&Changeset) -> bool,

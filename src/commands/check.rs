@@ -151,9 +151,9 @@ fn check_objects(options: &Options, file: &PbfFile, ctx: &Context) -> Result<Sum
         });
     }
     let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
-    plan.check_current(file, ctx)?;
+    plan.check_is_current(file, ctx)?;
     let ctx = &match ctx.disorder {
-        Disorder::Refuse => repeats::refuse_repeats(file, &plan, ctx)?,
+        Disorder::Refuse => repeats::context_refusing_repeats(file, &plan, ctx)?,
         Disorder::Accept | Disorder::Tell { .. } => ctx.clone(),
     };
     let mut check = Check::begin(options, file, &plan, index);
@@ -172,7 +172,7 @@ fn check_objects(options: &Options, file: &PbfFile, ctx: &Context) -> Result<Sum
     let source = PlannedFile::new(file, &plan, ctx);
     if options.full {
         let found = contents::check(source, findings, options.content_rules())?;
-        summary.take_contents(found);
+        summary.set_content_faults(found);
     }
     check_locations(&mut summary, options, source)?;
     Ok(summary)
@@ -291,7 +291,7 @@ impl<'a> Check<'a> {
 
 impl Check<'_> {
     /// Whether the ids of all objects of a kind have to be collected.
-    fn needs_set(&self, kind: ObjectKind) -> bool {
+    fn needs_id_set(&self, kind: ObjectKind) -> bool {
         let for_refs = self.options.refs && (self.options.relations || kind == ObjectKind::Node);
         for_refs || (self.options.ids && self.options.full && self.options.kinds.contains(kind))
     }
@@ -310,7 +310,7 @@ impl Check<'_> {
         self.options.refs && has_refs && self.options.kinds.contains(kind)
     }
 
-    fn stored_locations(&self) -> StoredLocationUse {
+    fn stored_location_use(&self) -> StoredLocationUse {
         if self.options.needs_nodes {
             StoredLocationUse::Ignored
         } else if LocationForm::of(self.file, self.plan).may_lack_nodes() {
@@ -327,9 +327,9 @@ impl Check<'_> {
             order: self.order,
             places: self.checks_places_of(kind),
             checks_ids: self.options.ids && self.options.kinds.contains(kind),
-            collects: self.needs_set(kind),
+            collects: self.needs_id_set(kind),
             refs: self.checks_refs_of(kind),
-            stored: self.stored_locations(),
+            stored: self.stored_location_use(),
             max_listed: self.options.max_listed,
             full: self.options.full,
             contents: self.contents.as_ref().map(|_| self.options.content_rules()),
@@ -349,14 +349,14 @@ impl Check<'_> {
                 false => {}
             }
         }
-        *self.object_count(kind) += counted;
+        *self.object_counter(kind) += counted;
         if blobs.is_empty() {
             return Ok(());
         }
         let others = std::mem::take(&mut self.sets);
         let (mut own, collected) = (IdSet::default(), SharedIdSet::default());
         let mut last_id: Option<i64> = None;
-        BlobPass::new(check.name(), &file.input, ctx)
+        BlobPass::new(check.phase_name(), &file.input, ctx)
             .with_memory_factor(2)
             .run(
                 blobs,
@@ -368,7 +368,7 @@ impl Check<'_> {
                         .map(|found| check.move_ids_to(BlobFindings { index, ..found }, &collected))
                 },
                 |mut found| {
-                    self.find_repeated(check, &mut found, &mut own, &mut last_id);
+                    self.find_repeated_ids(check, &mut found, &mut own, &mut last_id);
                     self.add_findings(kind, found);
                     Ok(())
                 },
@@ -383,7 +383,7 @@ impl Check<'_> {
 
     /// Adds the ids of a blob to `own`, which has the ids of all preceding blobs. Adds each id that occurred before to
     /// the findings. `last_id` is the last id of the preceding blob.
-    fn find_repeated(
+    fn find_repeated_ids(
         &self,
         check: KindCheck,
         found: &mut BlobFindings,
@@ -445,7 +445,7 @@ impl Check<'_> {
             )
     }
 
-    fn object_count(&mut self, kind: ObjectKind) -> &mut u64 {
+    fn object_counter(&mut self, kind: ObjectKind) -> &mut u64 {
         let counter = match kind {
             ObjectKind::Node => &mut self.summary.nodes,
             ObjectKind::Way => &mut self.summary.ways,
@@ -456,7 +456,7 @@ impl Check<'_> {
 
     /// Adds the findings of a worker about one blob.
     fn add_findings(&mut self, kind: ObjectKind, mut found: BlobFindings) {
-        *self.object_count(kind) += found.count;
+        *self.object_counter(kind) += found.count;
         if let Some(locations) = &mut self.summary.locations {
             locations.references += found.references;
             locations.stored += found.stored;
@@ -471,7 +471,7 @@ impl Check<'_> {
         }
         for (is_duplicate, count) in [false, true].into_iter().zip(found.more_violations) {
             if count > 0 {
-                *self.violation_count(is_duplicate) += count;
+                *self.violation_counter(is_duplicate) += count;
             }
         }
         self.nested.extend(found.has_nested.then_some(found.index));
@@ -498,12 +498,12 @@ impl Check<'_> {
         };
         if found.more_dangling > 0 {
             let missing = self.summary.missing.get_or_insert_default();
-            missing.count(kind, in_kind, found.more_dangling);
+            missing.add_count(kind, in_kind, found.more_dangling);
         }
     }
 
     /// Returns the counter of duplicate ids if `are_duplicates` is set, and the counter of ids out of order otherwise.
-    fn violation_count(&mut self, are_duplicates: bool) -> &mut u64 {
+    fn violation_counter(&mut self, are_duplicates: bool) -> &mut u64 {
         let counter = if are_duplicates {
             &mut self.summary.duplicates
         } else {
@@ -515,7 +515,7 @@ impl Check<'_> {
     /// Counts a violation. Keeps it for the list if it is among the first [`Options::max_listed`] violations in file
     /// order.
     fn add_violation(&mut self, position: (usize, ViolationPosition), violation: IdViolation) {
-        *self.violation_count(violation.duplicate) += 1;
+        *self.violation_counter(violation.duplicate) += 1;
         // Violations are not found in file order, but the list keeps the first violations in file order.
         self.ids.insert(position, violation);
         if self.ids.len() > self.options.max_listed {
@@ -540,7 +540,7 @@ impl Check<'_> {
         self.summary
             .missing
             .get_or_insert_default()
-            .count(dangling.kind, dangling.in_kind, 1);
+            .add_count(dangling.kind, dangling.in_kind, 1);
         if self.summary.listed_refs.len() < self.options.max_listed {
             self.summary.listed_refs.push(dangling);
         }
@@ -571,8 +571,9 @@ impl Check<'_> {
         for (index, ends) in ends.into_iter().enumerate() {
             let Some(ends) = ends else { continue };
             if let Some((_, last, _, last_version)) = before
-                && let Some(duplicate) =
-                    self.order.violation((last, last_version), (ends.0, ends.2))
+                && let Some(duplicate) = self
+                    .order
+                    .find_violation((last, last_version), (ends.0, ends.2))
             {
                 let (kind, id) = (ends.0.0, id_from_rank(ends.0.1));
                 if self.options.kinds.contains(kind) && !(duplicate && self.options.full) {

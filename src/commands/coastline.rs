@@ -113,10 +113,10 @@ options! {
 
 impl Options {
     /// Returns the files of all layers.
-    fn specs(&self) -> Result<Vec<LayerSpec>> {
+    fn layer_specs(&self) -> Result<Vec<LayerSpec>> {
         let is_split = self.cell_e7.is_some();
         let mut specs = match &self.directory {
-            Some(_) => LayerSpec::of_directory(is_split, &self.projections),
+            Some(_) => LayerSpec::all_for_directory(is_split, &self.projections),
             None => Vec::new(),
         };
         for file in &self.files {
@@ -228,7 +228,7 @@ pub fn run(
     report: &mut dyn FnMut(&CoastProblem),
     ctx: &Context,
 ) -> Result<Summary> {
-    let specs = options.specs()?;
+    let specs = options.layer_specs()?;
     let targets: Vec<OutputTarget> = specs.iter().flat_map(LayerSpec::targets).collect();
     targets.iter().try_for_each(OutputTarget::check)?;
     OutputTarget::check_distinct(&targets, &[options.coast.input.as_path()])?;
@@ -255,12 +255,12 @@ pub fn run(
             return Ok(summary);
         }
     }
-    write(&coast, options, &specs, &census, &mut summary, ctx)?;
+    write_layers(&coast, options, &specs, &census, &mut summary, ctx)?;
     Ok(summary)
 }
 
 /// Writes all files.
-fn write(
+fn write_layers(
     coast: &Coast,
     options: &Options,
     specs: &[LayerSpec],
@@ -270,7 +270,7 @@ fn write(
 ) -> Result<()> {
     let path = options.directory.as_deref();
     let begin = |path: &Path| {
-        OutputDirectory::create(path, options.overwrite, layers::is_of_earlier_run, ctx)
+        OutputDirectory::create(path, options.overwrite, layers::is_from_earlier_run, ctx)
     };
     let mut directory = path.map(begin).transpose()?;
     let writers = specs.iter().map(|spec| spec.open(&mut directory, ctx));
@@ -306,7 +306,7 @@ fn write(
     }
     summary.is_written = true;
     if let Some(directory) = &mut directory {
-        own.extend(write_notes(coast, census, summary, directory)?);
+        own.extend(write_summary_and_ways(coast, census, summary, directory)?);
     }
     for file in own {
         file.commit_unflushed()?;
@@ -325,7 +325,7 @@ struct StoredSummary<'s> {
 }
 
 /// Writes the summary and the list of ways, which later runs read, to the directory.
-fn write_notes(
+fn write_summary_and_ways(
     coast: &Coast,
     census: &LandCensus,
     summary: &Summary,

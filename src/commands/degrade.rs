@@ -61,7 +61,7 @@ impl Defects {
             header.bbox_nano = None;
         }
         if self.strip_locations {
-            header.set_locations(None);
+            header.declare_locations(None);
         }
         header
     }
@@ -144,7 +144,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         || (),
         |(), blob, encoder| {
             let entry = blob.entry;
-            let positions = drops.dropped_in_blob(entry);
+            let positions = drops.positions_to_drop(entry);
             dropped.fetch_add(positions.len() as u64, Ordering::Relaxed);
             let has_locations = entry.flags.has(BlobFlags::LOCATIONS) && defects.strip_locations;
             let is_shuffled = defects.unsort_intra || (defects.unsort && alone);
@@ -187,7 +187,7 @@ impl BlobChange {
     ) -> FormatResult<()> {
         let is_kept = |position: u32| !self.dropped.contains(&position);
         if !self.is_shuffled {
-            let script = EditScript::keeping((0..entry.count).map(is_kept));
+            let script = EditScript::from_kept_flags((0..entry.count).map(is_kept));
             let options = SpliceOptions {
                 drop_locations: self.drops_locations,
                 ..SpliceOptions::default()
@@ -272,7 +272,7 @@ fn add_in_order(
 /// Shuffles a slice. The result is never in the order of the keys.
 fn shuffle<T, K: PartialOrd>(elements: &mut [T], random: &mut Random, key: impl Fn(&T) -> K) {
     for last in (1..elements.len()).rev() {
-        elements.swap(last, random.below(last as u64 + 1) as usize);
+        elements.swap(last, random.draw_below(last as u64 + 1) as usize);
     }
     // If there are few elements, the shuffle may leave them in order. The elements are then reversed.
     if elements.is_sorted_by_key(key) {
@@ -303,7 +303,7 @@ impl Drops {
         // Floyd's algorithm draws distinct indices without retries.
         let mut chosen = FxHashSet::default();
         for last in total.saturating_sub(count)..total {
-            let index = random.below(last + 1);
+            let index = random.draw_below(last + 1);
             if !chosen.insert(index) {
                 chosen.insert(last);
             }
@@ -314,7 +314,7 @@ impl Drops {
     }
 
     /// Returns the positions in a blob of the objects to leave out.
-    fn dropped_in_blob(&self, entry: &BlobEntry) -> FxHashSet<u32> {
+    fn positions_to_drop(&self, entry: &BlobEntry) -> FxHashSet<u32> {
         let start = self.starts[&entry.offset];
         let end = start + u64::from(entry.count);
         let first = self.indices.partition_point(|index| *index < start);

@@ -18,7 +18,7 @@ mod side;
 
 use crate::engine::headers::generator;
 use crate::engine::repeats;
-use crate::engine::shards::{MergeStep, Source, Sources, are_equal, plan_steps};
+use crate::engine::shards::{MergeStep, Source, Sources, have_equal_payloads, plan_steps};
 use crate::error::{Advice, Error, Result};
 use crate::file::{BlobPlan, PbfFile};
 use crate::formats::{
@@ -167,7 +167,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    const fn count(&mut self, report: Report) {
+    const fn count_object(&mut self, report: Report) {
         *match report {
             Report::Same => &mut self.same,
             Report::Different => &mut self.different,
@@ -305,7 +305,10 @@ pub(crate) fn changes_between(
     let options = Options::new(old, new);
     let sides = open_sides(&options, ctx)?;
     let format = Format::Osc(deletions);
-    let bytes: u64 = sides.iter().map(|side| side.file.input.given_len()).sum();
+    let bytes: u64 = sides
+        .iter()
+        .map(|side| side.file.input.user_file_len())
+        .sum();
     let max_memory = Some(max_memory(CHANGE_MEMORY + CHANGE_MEMORY_PER_BYTE * bytes));
     let (found, ()) = compare_in_format(&options, &sides, Some(&format), max_memory, ctx)?;
     let mut changes = found.changes;
@@ -464,7 +467,8 @@ fn check_no_repeats(
 ) -> Result<()> {
     if !matches!(format, Some(Format::Osc(_))) {
         let mut sides = sides.iter();
-        return sides.try_for_each(|side| repeats::warn(&side.file, &side.plan, ctx));
+        return sides
+            .try_for_each(|side| repeats::warn_of_repeated_objects(&side.file, &side.plan, ctx));
     }
     for side in sides {
         if let Some(entry) = side.plan.first_continued()
@@ -528,8 +532,9 @@ fn plan_merge(
                 entry: **new,
             });
         }
-        let is_equal =
-            |new: &&&BlobEntry| may_skip && are_equal(old, new) && !locations.needs_blob(new);
+        let is_equal = |new: &&&BlobEntry| {
+            may_skip && have_equal_payloads(old, new) && !locations.needs_blob(new)
+        };
         match (new_blobs.next_if(is_equal), old.kinds.single()) {
             (Some(equal), Some(kind)) => {
                 if options.only.is_none() {

@@ -111,7 +111,7 @@ impl Options {
     }
 
     /// Returns the indices of the regions in an order in which regions with equal strategies follow each other.
-    fn order_by_strategy(&self) -> Vec<usize> {
+    fn indices_by_strategy(&self) -> Vec<usize> {
         let mut known: Vec<&Strategy> = Vec::new();
         let mut order = Vec::with_capacity(self.extracts.len());
         for region in 0..self.extracts.len() {
@@ -221,7 +221,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(PHASES);
     let file = input::open_to_copy(&options.input, &options.write, ctx)?;
     change_input::check(&file, options, ctx)?;
-    let order = options.order_by_strategy();
+    let order = options.indices_by_strategy();
     if order.is_sorted() {
         return write_extracts(&file, options, ctx);
     }
@@ -247,15 +247,15 @@ const PHASES: u64 = 5;
 /// Works like [`run`], but with a file that is already open. Has [`PHASES`] phases.
 fn write_extracts(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Summary> {
     let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
-    plan.check_current(file, ctx)?;
-    let ctx = &repeats::refuse_repeats(file, &plan, ctx)?;
+    plan.check_is_current(file, ctx)?;
+    let ctx = &repeats::context_refusing_repeats(file, &plan, ctx)?;
     let areas = area_index_of(shapes(&options.extracts), options.antimeridian);
     let budget = Budget::estimate(options, &areas, PlannedFile::new(file, &plan, ctx))?;
     budget.check(options)?;
     if options.refuses_empty && budget.has_found_nothing() {
         return Err(no_nodes_error(file));
     }
-    let mut passes = budget.passes(|region| options.strategy_of(region));
+    let mut passes = budget.plan_passes(|region| options.strategy_of(region));
     budget.report(&passes, ctx);
     let mut summary = Summary {
         extracts: Vec::with_capacity(options.extracts.len()),
@@ -274,7 +274,7 @@ fn write_extracts(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
         match pass.run(&areas, &plan, ctx)? {
             Some(kept) => {
                 summary.passes += 1;
-                summary.extracts.extend(pass.extracted(kept));
+                summary.extracts.extend(pass.region_results(kept));
             }
             // The memory did not suffice, so the estimate was too low, and each half of the regions gets its own pass.
             None if range.len() == 1 => return Err(budget.out_of_memory_error(options)),
@@ -284,7 +284,7 @@ fn write_extracts(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
             }
         }
     }
-    warn_of_empty(options, &summary, file, &plan, ctx);
+    warn_of_empty_regions(options, &summary, file, &plan, ctx);
     Ok(summary)
 }
 
@@ -293,7 +293,7 @@ const MAX_EMPTY_WARNINGS: usize = 10;
 
 /// Warns about regions without objects, and says why they have none. If there are many of them, such as the tiles of an
 /// ocean, a single warning gives their number.
-fn warn_of_empty(
+fn warn_of_empty_regions(
     options: &Options,
     summary: &Summary,
     file: &PbfFile,
@@ -366,7 +366,7 @@ impl ExtractPass<'_> {
         plan: &BlobPlan,
         ctx: &Context,
     ) -> Result<Option<Vec<WriteSummary>>> {
-        let (members, outputs) = self.find_and_open_outputs(areas, plan, ctx)?;
+        let (members, outputs) = self.find_members_and_open_outputs(areas, plan, ctx)?;
         let Some(members) = members else {
             return Ok(None);
         };
@@ -400,7 +400,7 @@ impl ExtractPass<'_> {
     /// the kept objects need too much memory. Concurrently, a second thread creates the output files, because creating
     /// many files is slow. An error of this thread is returned as soon as the nodes are found. In the list of outputs,
     /// streams are `None`. They are opened later, because opening a pipe waits for its reader.
-    fn find_and_open_outputs<'i>(
+    fn find_members_and_open_outputs<'i>(
         &self,
         areas: &'i AreaIndex,
         plan: &BlobPlan,
@@ -433,7 +433,7 @@ impl ExtractPass<'_> {
     }
 
     /// Returns the results for the regions of this pass.
-    fn extracted(&self, kept: Vec<WriteSummary>) -> impl Iterator<Item = Extracted> {
+    fn region_results(&self, kept: Vec<WriteSummary>) -> impl Iterator<Item = Extracted> {
         let outputs = self.extracts.iter().map(|extract| extract.output.path());
         outputs.zip(kept).map(|(output, kept)| Extracted {
             output: output.to_owned(),

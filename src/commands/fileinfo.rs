@@ -68,7 +68,7 @@ pub struct Summary {
 ///
 /// - The input cannot be opened or read, or is damaged ([details](crate::commands#errors)).
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
-    let (input, format) = input::open_any(&options.input, ctx)?;
+    let (input, format) = input::open_in_any_format(&options.input, ctx)?;
     let compression = match format {
         Some(_) => TextCompression::of_content(&input)?,
         None => TextCompression::None,
@@ -126,7 +126,7 @@ fn object_facts(
     options: &Options,
     ctx: &Context,
 ) -> Result<(HeaderBlock, Option<Facts>)> {
-    let file = input::to_pbf(input, format, crate::pbf::Compression::Lz4, ctx)?;
+    let file = input::open_as_pbf(input, format, crate::pbf::Compression::Lz4, ctx)?;
     let data = if options.extended {
         Some(collect_facts(&file, options, ctx)?)
     } else {

@@ -118,7 +118,7 @@ pub fn run(options: &Options, input: impl Read, output: impl Write + Send) -> Re
     let threads = threads.build();
     let threads =
         threads.map_err(|error| Error::Usage(format!("cannot start threads: {error}")))?;
-    let mut input = LineInput::new(input, options.limit).named(&options.name);
+    let mut input = LineInput::new(input, options.limit).with_name(&options.name);
     let mut job = LookupRun {
         options,
         bbox: index.bbox()?,
@@ -132,7 +132,7 @@ pub fn run(options: &Options, input: impl Read, output: impl Write + Send) -> Re
     // Answers are written while the next lines are answered.
     std::thread::scope(|scope| {
         let (sender, answers) = crossbeam_channel::bounded(0);
-        let writer = scope.spawn(move || write(&answers, output));
+        let writer = scope.spawn(move || write_answers(&answers, output));
         let mut answer_next = || -> Result<bool> {
             let lines = input.read_lines()?;
             if lines.count() == 0 {
@@ -165,7 +165,7 @@ pub fn run(options: &Options, input: impl Read, output: impl Write + Send) -> Re
 }
 
 /// Writes groups of answers.
-fn write(groups: &Receiver<Answers>, output: impl Write) -> Result<()> {
+fn write_answers(groups: &Receiver<Answers>, output: impl Write) -> Result<()> {
     let mut output = BufWriter::with_capacity(BUFFER_LEN, output);
     for answers in groups {
         let written = answers.iter().try_for_each(|line| output.write_all(line));

@@ -10,7 +10,7 @@ use crate::engine::references::{referenced_ids, referring_ids};
 use crate::engine::repeats::{Chosen, Repeats};
 use crate::engine::scan::Scan;
 use crate::engine::sink::WriteSummary;
-use crate::engine::stored_locations::nodes_located_by;
+use crate::engine::stored_locations::nodes_with_stored_locations;
 use crate::engine::{OutputOptions, Selected, input};
 use crate::error::{Error, FormatResult, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, PlannedFile};
@@ -137,7 +137,7 @@ fn first_ids<S: Serializer>(ids: &IdSets, serializer: S) -> Result<S::Ok, S::Err
 /// ```
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let (children, parents) = (options.add_referenced, options.add_parents);
-    check(options)?;
+    check_options(options)?;
     ctx.expect_phases(1 + 2 * u64::from(children) + 3 * u64::from(parents));
     let wanted = ids::collect(&options.ids, ctx)?;
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
@@ -154,11 +154,11 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let (added, parent_ids) =
         follow_references(options, PlannedFile::new(&file, &plan, ctx), &wanted)?;
     let chosen = Chosen::of(&file, &plan, Repeats::Counted, ctx);
-    let located = LocatedWays::if_needed(options, &file, &plan);
+    let located = LocatedWays::new_if_needed(options, &file, &plan);
     let sets = [&wanted, &added];
     let search = id_search_for(&sets, &file, ctx)?;
-    let is_copied = |entry: &&BlobEntry| options.invert && !search.may_find_in(entry);
-    chosen.add_copied(plan.entries.iter().filter(is_copied));
+    let is_copied = |entry: &&BlobEntry| options.invert && !search.may_have_wanted(entry);
+    chosen.add_repeats_in_copied(plan.entries.iter().filter(is_copied));
     let header = header_of_part(file.header.clone(), options.keeps_nodes_of_ways(&wanted));
     let job = FilterJob::with_output("get objects", &file, plan, output, header, &options.output);
     let rule = KeepRule {
@@ -176,13 +176,13 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         |ids| found.extend(ids),
         ctx,
     )?;
-    chosen.warn_of_count(ctx);
+    chosen.warn_of_repeats(ctx);
     let absent = |id: &ObjectId| !found.contains(id.kind, id.id);
     let not_wanted = |id: &ObjectId| !wanted.contains(id.kind, id.id);
     let mut missing: IdSets = wanted.ids().filter(absent).collect();
     missing.extend(added.ids().filter(absent));
     if let Some(located) = located {
-        missing = located.remove_known(missing, [&wanted, &added], ctx)?;
+        missing = located.without_located_nodes(missing, [&wanted, &added], ctx)?;
     }
     Ok(Summary {
         kept,
@@ -195,7 +195,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 }
 
 /// Fails if options contradict each other.
-fn check(options: &Options) -> Result<()> {
+fn check_options(options: &Options) -> Result<()> {
     if options.invert && (options.add_referenced || options.add_parents) {
         let cause = "references and parents cannot be added to an inverted selection: they add to the objects that \
                      are kept";
@@ -213,7 +213,7 @@ struct LocatedWays<'f> {
 impl<'f> LocatedWays<'f> {
     /// Returns the file if ways may store locations, and if a referenced node counts as found when a way stores its
     /// location. Returns `None` otherwise.
-    fn if_needed(options: &Options, file: &'f PbfFile, plan: &BlobPlan) -> Option<Self> {
+    fn new_if_needed(options: &Options, file: &'f PbfFile, plan: &BlobPlan) -> Option<Self> {
         let is_needed = options.add_referenced && !options.needs_nodes;
         let is_located = LocationForm::of(file, plan).has_locations();
         (is_needed && is_located).then(|| Self {
@@ -224,7 +224,7 @@ impl<'f> LocatedWays<'f> {
 
     /// Returns `missing` without the nodes whose locations the kept ways store. Requested nodes always stay. `wanted`
     /// has the requested objects. The kept ways are in `wanted` and `added`.
-    fn remove_known(
+    fn without_located_nodes(
         &self,
         missing: IdSets,
         [wanted, added]: [&IdSets; 2],
@@ -245,7 +245,7 @@ impl<'f> LocatedWays<'f> {
                         is_kept.push(ways.iter().any(|ways| ways.contains(id)));
                     }
                 })?;
-                nodes_located_by(block, &is_kept)
+                nodes_with_stored_locations(block, &is_kept)
             },
             |located| known.extend(located),
         )?;
@@ -295,7 +295,7 @@ impl KeepRule<'_> {
         entry: &BlobEntry,
         search: &IdSearch<impl Fn(ObjectKind, i64, i64) -> bool>,
     ) -> BlobDecision {
-        match (self.options.invert, search.may_find_in(entry)) {
+        match (self.options.invert, search.may_have_wanted(entry)) {
             (_, true) => BlobDecision::Visit,
             (true, false) => BlobDecision::Copy,
             (false, false) => BlobDecision::Drop,

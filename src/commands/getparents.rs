@@ -1,7 +1,7 @@
 //! `getparents`: writes the ways and relations that refer to given objects.
 
 use super::ids;
-use super::ids::{IdSource, kinds_of_parents};
+use super::ids::{IdSource, parent_kinds};
 use crate::engine::filter::{BlobDecision, FilterJob, write_selected};
 use crate::engine::headers::header_of_part;
 use crate::engine::repeats::{Chosen, Repeats};
@@ -70,7 +70,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
-    let parents = kinds_of_parents(&wanted);
+    let parents = parent_kinds(&wanted);
     let decision = |entry: &BlobEntry| {
         let has_parents = !entry.kinds.intersection(parents).is_empty();
         let has_self = options.add_self && wanted.may_meet(entry);
@@ -84,7 +84,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
         chosen.add(&parents)
     };
     let kept = write_selected(job, decision, select, |()| (), ctx)?;
-    chosen.warn_of_count(ctx);
+    chosen.warn_of_repeats(ctx);
     Ok(Summary {
         kept,
         requested: wanted.len(),

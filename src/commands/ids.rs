@@ -43,10 +43,10 @@ impl IdSource {
 pub(super) fn collect(source: &IdSource, ctx: &Context) -> Result<IdSets> {
     let mut ids: IdSets = source.ids.iter().copied().collect();
     for path in &source.id_files {
-        read_lines(path, source.default_kind, &mut ids)?;
+        read_ids_of_text_file(path, source.default_kind, &mut ids)?;
     }
     for path in &source.osm_files {
-        read_objects(path, &mut ids, ctx)?;
+        read_ids_of_osm_file(path, &mut ids, ctx)?;
     }
     Ok(ids)
 }
@@ -56,7 +56,7 @@ pub(super) fn collect(source: &IdSource, ctx: &Context) -> Result<IdSets> {
 const MAX_LINE_LEN: u64 = 16 << 20;
 
 /// Adds the ids in a text file.
-fn read_lines(path: &Path, default: ObjectKind, ids: &mut IdSets) -> Result<()> {
+fn read_ids_of_text_file(path: &Path, default: ObjectKind, ids: &mut IdSets) -> Result<()> {
     let failed = |error| Error::io(path, "cannot read", error);
     let mut lines: Box<dyn BufRead> = if path.as_os_str() == "-" {
         Box::new(std::io::stdin().lock())
@@ -77,13 +77,13 @@ fn read_lines(path: &Path, default: ObjectKind, ids: &mut IdSets) -> Result<()> 
         }
         let text = String::from_utf8_lossy(&line);
         if ids.is_empty() && columns.is_none() {
-            columns = IdColumns::of_title(&text);
+            columns = IdColumns::of_header_line(&text);
             if columns.is_some() {
                 continue;
             }
         }
         let id = match &columns {
-            Some(columns) => columns.id(&text, default),
+            Some(columns) => columns.parse_id(&text, default),
             None => first_id(&text, default),
         };
         if let Some(id) = id.map_err(bad)? {
@@ -107,7 +107,7 @@ fn first_id(line: &str, default: ObjectKind) -> Result<Option<ObjectId>, String>
     }
     let parsed = ObjectId::parse(word, default);
     let columns = IdColumns { kind: 0, id: 1 };
-    match (&parsed, columns.id(line, default)) {
+    match (&parsed, columns.parse_id(line, default)) {
         (Err(_), Ok(Some(id))) => Ok(Some(id)),
         _ => parsed.map(Some),
     }
@@ -122,7 +122,7 @@ struct IdColumns {
 impl IdColumns {
     /// Returns the columns that the first line of a table names; `None` if the line does not name a column of kinds and
     /// a column of ids.
-    fn of_title(line: &str) -> Option<Self> {
+    fn of_header_line(line: &str) -> Option<Self> {
         let names: Vec<String> = cells(line).map(str::to_ascii_lowercase).collect();
         let position =
             |known: &[&str]| names.iter().position(|name| known.contains(&name.as_str()));
@@ -134,7 +134,7 @@ impl IdColumns {
 
     /// Returns the id in a line of the table; `None` for an empty line. The cell of the id may begin with the letter of
     /// a kind.
-    fn id(&self, line: &str, default: ObjectKind) -> Result<Option<ObjectId>, String> {
+    fn parse_id(&self, line: &str, default: ObjectKind) -> Result<Option<ObjectId>, String> {
         let cells: Vec<&str> = cells(line).collect();
         if cells.iter().all(|cell| cell.is_empty()) {
             return Ok(None);
@@ -156,7 +156,7 @@ fn cells(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Adds the ids of all objects of an OSM file.
-fn read_objects(path: &Path, ids: &mut IdSets, ctx: &Context) -> Result<()> {
+fn read_ids_of_osm_file(path: &Path, ids: &mut IdSets, ctx: &Context) -> Result<()> {
     let file = input::open(path, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
     Scan::without_strings("read ids", &file, &plan, ctx).collect(
@@ -168,7 +168,7 @@ fn read_objects(path: &Path, ids: &mut IdSets, ctx: &Context) -> Result<()> {
 
 /// Returns the kinds of objects that can refer to an object of `ids`: ways if `ids` has nodes, and relations unless
 /// `ids` is empty.
-pub(super) fn kinds_of_parents(ids: &IdSets) -> KindSet {
+pub(super) fn parent_kinds(ids: &IdSets) -> KindSet {
     let kinds = ids.kinds();
     let way = kinds.contains(ObjectKind::Node).then_some(ObjectKind::Way);
     let relation = (!kinds.is_empty()).then_some(ObjectKind::Relation);

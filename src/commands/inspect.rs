@@ -199,16 +199,19 @@ impl Summary {
                 };
                 Some(answer.into())
             }
-            field => match self.metadata(field).or_else(|| self.min_or_max_id(field)) {
+            field => match self
+                .metadata_answer(field)
+                .or_else(|| self.min_or_max_id(field))
+            {
                 Some(value) => Some(value),
-                None => self.field(field),
+                None => self.report_field(field),
             },
         }
     }
 
     /// Returns "yes" or "no" for the keys `metadata.all_objects.NAME` and `metadata.some_objects.NAME`. `None` for
     /// other keys, and if extended statistics were not requested.
-    fn metadata(&self, key: &str) -> Option<String> {
+    fn metadata_answer(&self, key: &str) -> Option<String> {
         let (which, name) = key.strip_prefix("metadata.")?.split_once("_objects.")?;
         let extended = self.extended.as_ref()?;
         let count = match name {
@@ -244,7 +247,7 @@ impl Summary {
     }
 
     /// Returns the value of a field of the JSON report. The names of nested fields are joined by dots.
-    fn field(&self, name: &str) -> Option<String> {
+    fn report_field(&self, name: &str) -> Option<String> {
         let report = serde_json::to_value(self).expect("a report has a form in JSON");
         match name
             .split('.')
@@ -367,15 +370,15 @@ fn examine<C: ObjectCounter>(options: &Options, ctx: &Context) -> Result<(Summar
             let sample = || compression::entries_at(&file, &summary.sample);
             let mut found = report(options, &file, contents, census, sample, ctx)?;
             if let Some(extended) = found.extended.as_mut().filter(|_| options.maxima) {
-                let file = with_table(file, ctx)?;
+                let file = with_whole_table(file, ctx)?;
                 let plan = BlobPlan::open(&file, PlanNeeds::Frames, ctx)?;
-                extended.find_objects_of_maxima(PlannedFile::new(&file, &plan, ctx))?;
+                extended.find_largest_objects(PlannedFile::new(&file, &plan, ctx))?;
             }
             let entries = Vec::new();
             Ok((found, (C::default(), BlobPlan { entries })))
         }
         None => {
-            let file = with_table(file, ctx)?;
+            let file = with_whole_table(file, ctx)?;
             let (plan, census, counts) = plan_with_statistics(&file, options.statistics, ctx)?;
             let source = PlannedFile::new(&file, &plan, ctx);
             let spans = IdSpans::read(source)?;
@@ -383,15 +386,17 @@ fn examine<C: ObjectCounter>(options: &Options, ctx: &Context) -> Result<(Summar
             let sample = || Ok(compression::sample_of(&plan.entries));
             let mut found = report(options, &file, contents, census, sample, ctx)?;
             if let Some(extended) = found.extended.as_mut().filter(|_| options.maxima) {
-                extended.find_objects_of_maxima(source)?;
+                extended.find_largest_objects(source)?;
             }
             let top = options.top.map(|most| top::find(source, most));
             let summary = Summary {
                 top: top.transpose()?,
-                id_ranges: options.id_ranges.then(|| blobs::id_ranges(&plan, &spans)),
+                id_ranges: options
+                    .id_ranges
+                    .then(|| blobs::id_distributions(&plan, &spans)),
                 blob_list: options
                     .list_blobs
-                    .map(|most| blobs::list(source, &spans, most))
+                    .map(|most| blobs::list_blobs(source, &spans, most))
                     .transpose()?,
                 ..found
             };
@@ -402,7 +407,7 @@ fn examine<C: ObjectCounter>(options: &Options, ctx: &Context) -> Result<(Summar
 
 /// Returns a file with its whole table of contents, if it has a table. `file` may have been opened for its summary
 /// alone.
-fn with_table(file: PbfFile, ctx: &Context) -> Result<PbfFile> {
+fn with_whole_table(file: PbfFile, ctx: &Context) -> Result<PbfFile> {
     if file.summary.is_some() && file.toc.is_none() {
         PbfFile::of_input(file.input.clone(), ctx)
     } else {
@@ -430,7 +435,7 @@ fn report(
     let form = LocationForm::of_header(header, has_locations).name();
     Ok(Summary {
         path: path_without_credentials(&options.input).into_owned(),
-        bytes: file.input.given_len(),
+        bytes: file.input.user_file_len(),
         generator: header.writing_program.clone(),
         source: header.source.clone(),
         header_bbox: header.bbox(),
@@ -514,7 +519,7 @@ fn take_census<C: ObjectCounter>(
     let (mut census, mut counts) = (Census::default(), C::default());
     // If the entries of all blobs contain all requested statistics, reading the entries takes less time than starting
     // threads.
-    if plan.entries.iter().all(|entry| asked.is_answered(entry)) {
+    if plan.entries.iter().all(|entry| asked.is_answered_by(entry)) {
         for entry in &plan.entries {
             census.merge(asked.census_of(entry));
         }
@@ -529,7 +534,7 @@ fn take_census<C: ObjectCounter>(
             plan.entries,
             || (),
             |reader, (), entry| {
-                if asked.is_answered(&entry) {
+                if asked.is_answered_by(&entry) {
                     Ok((entry, asked.census_of(&entry), C::default()))
                 } else {
                     statistics_of_blob(reader, entry, asked, level.load(Ordering::Relaxed))
@@ -565,7 +570,7 @@ fn statistics_of_blob<C: ObjectCounter>(
                 census.extended = ObjectCensus::of_blob(&entry, counts, repeated);
             }
         }
-        if asked.visits(&entry) {
+        if asked.needs_visit(&entry) {
             census.add_block(asked, &entry, &Block::parse(payload)?, &mut counts)
         } else {
             Ok(())

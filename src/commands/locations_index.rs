@@ -178,14 +178,14 @@ impl EntryWriter {
             file,
             run: (0, Vec::new()),
         };
-        writer.fill(GROWTH)?;
+        writer.extend_to(GROWTH)?;
         Ok(writer)
     }
 
     /// Sets the entry of an id to a latitude and a longitude.
     fn set(&mut self, id: u64, (lat_e7, lon_e7): (i32, i32)) -> io::Result<()> {
         if id >= self.len {
-            self.fill(id + 1 + GROWTH)?;
+            self.extend_to(id + 1 + GROWTH)?;
         }
         let (start, bytes) = &mut self.run;
         let end = *start + bytes.len() as u64 / ENTRY;
@@ -209,7 +209,7 @@ impl EntryWriter {
     }
 
     /// Extends the file to `len` entries if it has fewer. The new entries have no location.
-    fn fill(&mut self, len: u64) -> io::Result<()> {
+    fn extend_to(&mut self, len: u64) -> io::Result<()> {
         let portion = i32::MAX.to_le_bytes().repeat(2 * PORTION);
         while self.len < len {
             let count = (len - self.len).min(PORTION as u64);

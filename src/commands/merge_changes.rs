@@ -130,7 +130,7 @@ impl MergedOutput {
 
     /// Writes the beginning of the document. `states` are the replication states of the inputs that have one.
     fn begin(&mut self, options: &Options, states: &[ChangeState], ctx: &Context) -> Result<()> {
-        let joined = ChangeState::joined(states);
+        let joined = ChangeState::join(states);
         if let ([one, .., other], None) = (states, &joined) {
             ctx.warn(format!(
                 "{}: the change file gets no replication state, because the inputs do not follow each other, from \
@@ -206,7 +206,7 @@ fn write_all<T: Send>(
 
 /// Writes all changes of one open input in order. `edit` changes them before they are written. Ignores
 /// [`Options::inputs`]. Calls `note` with the values that `edit` returns.
-pub(crate) fn write_edited<T: Send>(
+pub(crate) fn write_with_edits<T: Send>(
     options: &Options,
     input: &Input,
     edit: impl Fn(&mut ChangeSet) -> FormatResult<T> + Sync,

@@ -54,7 +54,7 @@ impl ObjectCensus {
 
     /// Adds the next object.
     pub fn add(&mut self, object: &Object<'_>) {
-        self.follow((object.key(), object.key()));
+        self.extend_ends((object.key(), object.key()));
         let references = match &object.body {
             ObjectBody::Node { .. } => 0,
             ObjectBody::Way { refs, .. } => refs.len(),
@@ -67,7 +67,7 @@ impl ObjectCensus {
     /// Adds the counts of further objects, which directly follow the objects that were added before.
     pub fn merge(&mut self, next: &Self) {
         if let Some(ends) = next.ends {
-            self.follow(ends);
+            self.extend_ends(ends);
         }
         self.further_versions += next.further_versions;
         self.is_unordered |= next.is_unordered;
@@ -77,7 +77,7 @@ impl ObjectCensus {
     }
 
     /// Compares the first key of the next objects with the last key so far, and extends `ends`.
-    fn follow(&mut self, (first, last): (TypeThenId, TypeThenId)) {
+    fn extend_ends(&mut self, (first, last): (TypeThenId, TypeThenId)) {
         if let Some((_, before)) = self.ends {
             self.is_unordered |= first < before;
             self.further_versions += u64::from(first == before);
@@ -86,7 +86,7 @@ impl ObjectCensus {
     }
 
     /// Returns the sums of the counts of nodes, ways and relations.
-    pub fn all(&self) -> ObjectCounts {
+    pub fn total_counts(&self) -> ObjectCounts {
         let mut all = ObjectCounts::default();
         self.by_kind.iter().for_each(|counts| all.add(counts));
         all

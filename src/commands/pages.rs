@@ -55,7 +55,7 @@ pub(crate) fn add_counts<const N: usize>(sums: &mut [u64; N], counts: &[u64; N])
 
 /// Returns the boxes of at most 2,000 blobs with nodes, spread evenly over the file. Also returns the number of all
 /// blobs with nodes whose box is known.
-pub(crate) fn boxes(plan: &BlobPlan) -> (Vec<[i32; 4]>, u64) {
+pub(crate) fn sample_blob_boxes(plan: &BlobPlan) -> (Vec<[i32; 4]>, u64) {
     let of_nodes = plan.entries.iter();
     let of_nodes = of_nodes.filter(|entry| entry.kinds.contains(ObjectKind::Node));
     let all = of_nodes.map(|entry| entry.bbox);

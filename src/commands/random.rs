@@ -28,7 +28,7 @@ impl Random {
     }
 
     /// Draws a number from `0..end`; 0 if `end` is 0.
-    pub(in crate::commands) const fn below(&mut self, end: u64) -> u64 {
+    pub(in crate::commands) const fn draw_below(&mut self, end: u64) -> u64 {
         // The remainder favours small numbers slightly, which does not matter for test data.
         if end == 0 {
             0
@@ -38,19 +38,19 @@ impl Random {
     }
 
     /// Draws a number from `-reach..=reach`. `reach` must not be negative.
-    pub(in crate::commands) const fn around(&mut self, reach: i32) -> i32 {
-        self.below(2 * reach.unsigned_abs() as u64 + 1) as i32 - reach
+    pub(in crate::commands) const fn draw_around_zero(&mut self, reach: i32) -> i32 {
+        self.draw_below(2 * reach.unsigned_abs() as u64 + 1) as i32 - reach
     }
 
     /// Draws true with a probability of `chance` percent.
     pub(in crate::commands) const fn draw_bool(&mut self, chance: u64) -> bool {
-        self.below(100) < chance
+        self.draw_below(100) < chance
     }
 
     /// Draws one of the strings, earlier strings more often than later ones. `from` must not be empty.
     pub(in crate::commands) fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
         let len = from.len() as u64;
-        let index = self.below(len).min(self.below(len));
+        let index = self.draw_below(len).min(self.draw_below(len));
         from[index as usize]
     }
 }

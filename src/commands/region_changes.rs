@@ -29,7 +29,7 @@ use crate::io::{Input, OutputTarget, ScratchFile};
 use crate::osm::ObjectKind;
 use crate::runtime::{Context, run_tasks};
 use affected::{Affected, AffectedSearch};
-use before::{Before, read_changed};
+use before::{Before, copy_changed};
 use membership::Membership;
 use output::{Differing, NewVersions, concerned_ids, write_changes};
 use regions::{MAX_STRATEGIES, Regions};
@@ -143,7 +143,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Vec<RegionOutcome>> {
 
 /// Does the same as [`run`], but with the changes of a step instead of [`Options::changes`]. All regions have to be cut
 /// out anew if the planet does not have the state after the step.
-pub(crate) fn run_step(
+pub(crate) fn run_with_step(
     options: &Options,
     step: &PlanetStep,
     ctx: &Context,
@@ -257,7 +257,7 @@ struct NodesInRegions {
 
 impl RegionUpdate<'_> {
     /// Records that a region has to be cut out anew.
-    fn cut_anew(&mut self, region: usize, reason: String) {
+    fn mark_to_cut_anew(&mut self, region: usize, reason: String) {
         self.outcomes[region] = Some(RegionOutcome::CutAnew(reason));
     }
 
@@ -323,7 +323,7 @@ impl RegionUpdate<'_> {
         self.read_extracts(
             "find old versions",
             &self.changed,
-            |extract, ids, ctx| read_changed(extract, (ids, &self.directory), self.regions, ctx),
+            |extract, ids, ctx| copy_changed(extract, (ids, &self.directory), self.regions, ctx),
             |region, (found, file)| {
                 old.insert(region, file);
                 before.add(region, found, self.regions)
@@ -331,7 +331,7 @@ impl RegionUpdate<'_> {
         )?;
         (self.before, self.old) = (before, old);
         let mut algebra = SetAlgebra::new(&self.regions.sets);
-        let contradicted = self.before.contradicted(&mut algebra);
+        let contradicted = self.before.contradicted_regions(&mut algebra);
         for region in self.regions.sets.members(contradicted) {
             let reason = "its extract is not of the state before the changes";
             self.outcomes[region as usize]
@@ -348,7 +348,7 @@ impl RegionUpdate<'_> {
             let extract = self.open_extract(region)?;
             if let Some(obstacle) = extract.obstacle() {
                 let path = self.options.regions[region].extract.display();
-                self.cut_anew(region, format!("{path}: {obstacle}"));
+                self.mark_to_cut_anew(region, format!("{path}: {obstacle}"));
                 continue;
             }
             self.counts[region] = extract.plan.count();
@@ -357,7 +357,7 @@ impl RegionUpdate<'_> {
         extracts.sort_by_key(|(region, _)| Reverse(self.counts[*region]));
         for (position, (region, time)) in extracts.iter().enumerate() {
             let own = &self.options.regions[*region];
-            let inside = self.regions.around(&own.shape);
+            let inside = self.regions.regions_around(&own.shape);
             let has_all = |other: usize| {
                 let strategy = &self.options.regions[other].strategy;
                 inside.contains(&(other as u32)) && strategy.keeps_all_of(&own.strategy)
@@ -374,7 +374,7 @@ impl RegionUpdate<'_> {
     fn write(&mut self) -> Result<()> {
         let mut found = NodesInRegions::default();
         let nodes = self.changed.of(ObjectKind::Node);
-        self.locate("find changed nodes", nodes, &mut found)?;
+        self.find_regions_of_nodes("find changed nodes", nodes, &mut found)?;
         let moved = self
             .before
             .moved_nodes(nodes, &found.located, &found.present);
@@ -388,21 +388,21 @@ impl RegionUpdate<'_> {
         };
         let mut affected = search.find_ways()?;
         let nodes = affected.deciding_nodes(&self.before);
-        self.locate("find nodes", &nodes, &mut found)?;
-        search.compare_ways(&mut affected, &found.located);
+        self.find_regions_of_nodes("find nodes", &nodes, &mut found)?;
+        search.find_crossing_ways(&mut affected, &found.located);
         if self.regions.with_relations != EMPTY_SET {
             search.find_relations(&mut affected)?;
             let nodes = affected.deciding_nodes(&self.before);
-            self.locate("find nodes of relations", &nodes, &mut found)?;
+            self.find_regions_of_nodes("find nodes of relations", &nodes, &mut found)?;
         }
-        self.read_unchanged(&affected)?;
+        self.read_unchanged_objects(&affected)?;
         let NodesInRegions {
             located, present, ..
         } = &found;
         let mut membership =
             Membership::find(self.regions, &affected, &self.before, located, &moved);
-        let undecided = membership.undecided(present);
-        for (region, nodes) in self.kept_by_ways(undecided, &affected)? {
+        let undecided = membership.undecided_nodes(present);
+        for (region, nodes) in self.nodes_kept_by_ways(undecided, &affected)? {
             membership.keep_nodes(region, &nodes);
         }
         membership.remove_unchanged(&self.changed);
@@ -484,7 +484,12 @@ impl RegionUpdate<'_> {
 
     /// Finds, for each node in `nodes`, the regions that contain it. Looks up the nodes in the planet, except those
     /// that were looked up before.
-    fn locate(&self, name: &'static str, nodes: &IdSet, found: &mut NodesInRegions) -> Result<()> {
+    fn find_regions_of_nodes(
+        &self,
+        name: &'static str,
+        nodes: &IdSet,
+        found: &mut NodesInRegions,
+    ) -> Result<()> {
         let mut algebra = SetAlgebra::new(&self.regions.sets);
         let NodesInRegions {
             located,
@@ -492,7 +497,7 @@ impl RegionUpdate<'_> {
             known,
         } = found;
         let nodes: IdSet = nodes.ids().filter(|id| known.insert(*id)).collect();
-        self.planet.locate(
+        self.planet.read_node_locations(
             name,
             &nodes,
             self.ctx,
@@ -512,14 +517,14 @@ impl RegionUpdate<'_> {
     }
 
     /// Records which extracts have the unchanged objects that decide about other objects.
-    fn read_unchanged(&mut self, affected: &Affected) -> Result<()> {
+    fn read_unchanged_objects(&mut self, affected: &Affected) -> Result<()> {
         // A region that completes relations may keep ways that have no node in the region, so the ways are looked up in
         // its extract.
         let reads_ways = self.regions.completes_relations();
         if !reads_ways {
-            (self.before).add_ways(&affected.unchanged_ways, self.regions);
+            (self.before).add_unchanged_ways(&affected.unchanged_ways, self.regions);
         }
-        let ids = affected.unchanged(&self.changed, reads_ways);
+        let ids = affected.unchanged_deciding_ids(&self.changed, reads_ways);
         if ids.is_empty() {
             return Ok(());
         }
@@ -530,7 +535,7 @@ impl RegionUpdate<'_> {
             &ids,
             |extract, ids, ctx| extract.present_objects(name, ids, ctx),
             |region, present| {
-                before.add_kept(region, &present, self.regions);
+                before.add_unchanged_objects(region, &present, self.regions);
                 present.into_iter().collect()
             },
         )?;
@@ -539,7 +544,7 @@ impl RegionUpdate<'_> {
     }
 
     /// Returns, for each region, those nodes in `undecided` that an unaffected way of the region's extract has.
-    fn kept_by_ways(
+    fn nodes_kept_by_ways(
         &self,
         mut undecided: FxHashMap<u32, IdSet>,
         affected: &Affected,
@@ -560,12 +565,12 @@ impl RegionUpdate<'_> {
         if regions.map(|region| self.counts[region]).sum::<u64>() < self.planet.plan.count() {
             for (region, nodes) in &others {
                 let mut found = NodeHolders::default();
-                self.add_holders(&self.open_extract(*region as usize)?, nodes, &mut found)?;
+                self.add_ways(&self.open_extract(*region as usize)?, nodes, &mut found)?;
                 kept.push((*region, found.nodes(|_, way| !affected.ways.contains(way))));
             }
         } else {
             let nodes = others.iter().flat_map(|(_, nodes)| nodes.ids());
-            self.add_holders(&self.planet, &nodes.collect(), &mut found)?;
+            self.add_ways(&self.planet, &nodes.collect(), &mut found)?;
         }
         for (region, nodes) in &undecided {
             let may_keep = |node, way| nodes.contains(node) && !affected.ways.contains(way);
@@ -585,10 +590,10 @@ impl RegionUpdate<'_> {
     }
 
     /// Adds to `found` the ways of `file` that have a node in `nodes`.
-    fn add_holders(&self, file: &SortedFile, nodes: &IdSet, found: &mut NodeHolders) -> Result<()> {
+    fn add_ways(&self, file: &SortedFile, nodes: &IdSet, found: &mut NodeHolders) -> Result<()> {
         let none = IdSet::default();
         let name = "find ways that keep nodes";
-        file.ways(name, (&none, &none), (nodes, found), self.ctx)?;
+        file.read_ways(name, (&none, &none), (nodes, found), self.ctx)?;
         Ok(())
     }
 }

@@ -294,7 +294,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let mut removed = 0;
     for run in &runs {
         if let (Some(days), Ok(chain)) = (options.keep_days, &run.chain) {
-            removed += chain.remove_older(&run.layout, days);
+            removed += chain.remove_old_changes(&run.layout, days);
         }
     }
     let records = runs.iter().map(|run| run.new_record(options, &planet));
@@ -330,7 +330,7 @@ impl WorkDirectory {
     }
 
     /// Returns the path of a file with the given name.
-    fn file(&self, name: String) -> PathBuf {
+    fn file_path(&self, name: String) -> PathBuf {
         let directory = self
             .scratch
             .as_ref()

@@ -124,8 +124,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let directory = options.directory.as_deref();
     let (numberings, index_files) = index_files::read(directory, options.start, overwrite, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
-    plan.check_current(&file, ctx)?;
-    let ctx = &repeats::refuse_repeats(&file, &plan, ctx)?;
+    plan.check_is_current(&file, ctx)?;
+    let ctx = &repeats::context_refusing_repeats(&file, &plan, ctx)?;
     let size_hint = SizeHint::default();
     let header = header(&file, options, &numberings);
     let mut sink = Sink::create(&options.output, header, size_hint, ctx)?;
@@ -140,14 +140,14 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     };
     let mut ambiguous = 0;
     for kind in [ObjectKind::Node, ObjectKind::Way] {
-        match renumbering.take_in_order(kind) {
+        match renumbering.take_ordered_blobs(kind) {
             Some(blobs) => ambiguous += renumbering.write_in_order(kind, blobs, &mut sink)?,
-            None => renumbering.number_kind(kind)?,
+            None => renumbering.assign_ids_to_kind(kind)?,
         }
     }
-    renumbering.number_kind(ObjectKind::Relation)?;
-    let orphans = renumbering.number_orphans()?;
-    ambiguous += renumbering.write_rest(&mut sink)?;
+    renumbering.assign_ids_to_kind(ObjectKind::Relation)?;
+    let orphans = renumbering.assign_ids_to_orphans()?;
+    ambiguous += renumbering.write_remaining_blobs(&mut sink)?;
     changesets::put(&file, Placement::Behind, &options.output, &mut sink, ctx)?;
     let numberings = renumbering.numberings;
     // The map gets its name before the output does, because every id of the output must be in the map. A map with ids
@@ -193,7 +193,7 @@ struct Renumbering<'f> {
 impl<'f> Renumbering<'f> {
     /// Assigns new ids to the objects of one kind, and collects their references to objects that are not in the file.
     /// Must be called for nodes before ways, and for ways before relations, so that references can be looked up.
-    fn number_kind(&mut self, kind: ObjectKind) -> Result<()> {
+    fn assign_ids_to_kind(&mut self, kind: ObjectKind) -> Result<()> {
         use ObjectKind::{Node, Relation, Way};
         let (fresh, kinds) = (SharedIdSet::default(), self.options.kinds);
         let is_renumbered = kinds.contains(kind);
@@ -248,12 +248,12 @@ impl<'f> Renumbering<'f> {
 
     /// Assigns new ids to the objects that are referenced but not in the file, and returns their number. The ids follow
     /// the new ids of all objects in the file.
-    fn number_orphans(&mut self) -> Result<u64> {
+    fn assign_ids_to_orphans(&mut self) -> Result<u64> {
         let members = std::mem::take(&mut self.orphans.undecided);
         let relations = &self.numberings[ObjectKind::Relation as usize];
         let unknown = &mut self.orphans.ids[ObjectKind::Relation as usize];
         relations.for_each_unknown(&members, |id| {
-            unknown.index_of(id);
+            unknown.index_or_append(id);
         });
         let orphans = std::mem::take(&mut self.orphans.ids);
         let count = orphans.iter().map(IdList::len).sum();
@@ -268,7 +268,7 @@ impl<'f> Renumbering<'f> {
 
     /// Writes the blobs that are not written yet. Returns the number of ambiguous references, as in
     /// [`Summary::ambiguous`].
-    fn write_rest(&mut self, sink: &mut Sink) -> Result<u64> {
+    fn write_remaining_blobs(&mut self, sink: &mut Sink) -> Result<u64> {
         let (numberings, kinds) = (&self.numberings, self.options.kinds);
         let rewrite = Rewrite {
             name: "renumber",
@@ -287,8 +287,10 @@ impl<'f> Renumbering<'f> {
                 let mut ids = NewIdLookup::new(numberings, kinds);
                 patch_ids(blob.payload, &mut ids, patched)?;
                 match ids.renumbered_entry(blob.entry) {
-                    Some(entry) => encoder.add_edited_with_entry(patched, blob.segments, &entry)?,
-                    None => encoder.add_edited(patched, blob.segments)?,
+                    Some(entry) => {
+                        encoder.add_edited_payload_with_entry(patched, blob.segments, &entry)?
+                    }
+                    None => encoder.add_edited_payload(patched, blob.segments)?,
                 }
                 Ok((Rewritten::Yes, ids.ambiguous))
             },

@@ -94,11 +94,11 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     ctx.expect_phases(1);
     let file = input::open_to_copy(&options.input, &options.output.encoding(), ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
-    repeats::warn(&file, &plan, ctx)?;
+    repeats::warn_of_repeated_objects(&file, &plan, ctx)?;
     let mut header = file.header.clone();
     options.output.header.apply(&mut header);
     let recompresses = options.output.write.is_compression_explicit;
-    let items = items(plan, options.objects_per_blob, recompresses);
+    let items = repack_items(plan, options.objects_per_blob, recompresses);
     let mut sink = open_sink(options, header, ctx)?;
     let mut summary = Summary::default();
     BlobPass::new("repack", &file.input, ctx).run(
@@ -167,7 +167,7 @@ impl<'o> RepackWorker<'o> {
             OutputPosition::Fits if !item.is_read => Ok(BlobOutcome::Copy(*entry)),
             OutputPosition::Fits => {
                 let stored = reader.read(entry)?;
-                if !write.compression.differs_from(stored.blob.encoding) {
+                if !write.compression.may_differ_from(stored.blob.encoding) {
                     return Ok(BlobOutcome::Copy(*entry));
                 }
                 let payload = stored.payload()?;
@@ -182,7 +182,7 @@ impl<'o> RepackWorker<'o> {
                 let most = self.options.objects_per_blob;
                 let cut = |payload: &[u8]| {
                     write.check_strings(payload)?;
-                    blocks(payload, before, most)
+                    divide_block(payload, before, most)
                 };
                 reader.decode(entry, cut).map(BlobOutcome::Blocks)
             }
@@ -202,7 +202,7 @@ fn open_sink(options: &Options, header: HeaderBlock, ctx: &Context) -> Result<Si
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
     let encoders = Encoders::with_max_objects(options.objects_per_blob, write, ctx);
     let (format, size_hint) = (options.output.format.clone(), SizeHint::default());
-    Sink::in_output(output, format, write, header, size_hint, &encoders, ctx)
+    Sink::begin_in_output(output, format, write, header, size_hint, &encoders, ctx)
 }
 
 /// The position of a blob's objects in the blobs of the output.
@@ -217,7 +217,7 @@ enum OutputPosition {
 }
 
 /// Determines the position of each blob's objects in the blobs of the output.
-fn items(plan: BlobPlan, objects_per_blob: usize, recompresses: bool) -> Vec<RepackItem> {
+fn repack_items(plan: BlobPlan, objects_per_blob: usize, recompresses: bool) -> Vec<RepackItem> {
     let mut items = Vec::with_capacity(plan.entries.len());
     // The kind of the objects in the unfinished output blob and, if known, their number. `None` if no output blob is
     // unfinished.
@@ -268,7 +268,7 @@ fn items(plan: BlobPlan, objects_per_blob: usize, recompresses: bool) -> Vec<Rep
 /// Divides a block into blocks of one kind with up to `objects_per_blob` objects. The first block ends where it
 /// completes a blob that already has `before` objects. A block of one kind is returned unchanged if it need not be
 /// divided, or if `before` is not known.
-fn blocks(
+fn divide_block(
     payload: &[u8],
     before: Option<usize>,
     objects_per_blob: usize,

@@ -22,7 +22,7 @@ mod write;
 use crate::engine::{OutputOptions, input};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::PbfFile;
-use crate::io::{FileCompression, Input, OutputTarget, decompressed};
+use crate::io::{FileCompression, Input, OutputTarget, decompressed_reader};
 pub use crate::pbf::{InvalidUtf8, Salvage};
 use crate::runtime::Context;
 use mender::BlobMender;
@@ -84,7 +84,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
     let mut report = Report::default();
     let input = Input::open_in(&options.input, ctx)?;
     // A file whose format is not recognised may be a PBF file with a damaged start.
-    if let Ok(Some(format)) = input::text_format(&input, ctx) {
+    if let Ok(Some(format)) = input::detect_format(&input, ctx) {
         return text::repair(&input, format, options, ctx);
     }
     let input = unpack_file(input, &mut report)?;
@@ -100,10 +100,10 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
     };
     survey.examine(&input, &mender, add_to_copy, ctx)?;
     survey.add_loss_of_end(&input, report.unpacked_in_part);
-    survey.report(&mut report);
+    survey.fill_report(&mut report);
     // It is no error if an undamaged file has no objects.
     let is_whole = report.is_complete() && report.lost.is_empty();
-    if !survey.saves_objects() && !is_whole {
+    if !survey.can_save_objects() && !is_whole {
         return Err(nothing_saved_error(&input));
     }
     write::write(&input, &survey, &mender, copy, options, &mut report, ctx)?;
@@ -127,7 +127,7 @@ fn unpack_file(input: Input, report: &mut Report) -> Result<Input> {
         return Ok(input);
     };
     let mut content = UntilError {
-        reader: decompressed(&input)?,
+        reader: decompressed_reader(&input)?,
         failure: None,
     };
     let unpacked = Input::spool(input.path(), &mut content)?;

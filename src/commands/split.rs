@@ -5,7 +5,7 @@ use crate::engine::headers::{header_of_part, merged_header};
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::{Format, HeaderOptions, input, repeats};
 use crate::error::Result;
-use crate::file::{BlobPlan, Parts, PbfFile, PlanNeeds, WriteOptions, Written, divide};
+use crate::file::{BlobPlan, Parts, PbfFile, PlanNeeds, WriteOptions, Written, divide_blobs};
 use crate::io::{Input, OpenOutput, OutputDirectory, SizeHint};
 use crate::pbf::{BlobEntry, HeaderBlock};
 use crate::runtime::{Context, Pass, WorkItem};
@@ -81,8 +81,8 @@ pub struct Part {
 pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let file = input::open(&options.input, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
-    repeats::warn(&file, &plan, ctx)?;
-    let ranges = divide(&plan.entries, options.parts);
+    repeats::warn_of_repeated_objects(&file, &plan, ctx)?;
+    let ranges = divide_blobs(&plan.entries, options.parts);
     let header = merged_header(std::slice::from_ref(&file))?;
     let mut header = header_of_part(header, ranges.len() < 2);
     options.header.apply(&mut header);
@@ -164,7 +164,7 @@ impl PartWriter {
             });
         let encoders = Encoders::new(self.write, ctx);
         let (format, header) = (Format::Pbf, self.header.clone());
-        let mut sink = Sink::in_output(
+        let mut sink = Sink::begin_in_output(
             part.output,
             format,
             self.write,
@@ -194,11 +194,11 @@ fn is_part(path: &Path, file: &File) -> bool {
     number.is_some_and(is_number)
         && file
             .try_clone()
-            .is_ok_and(|file| is_of_this_program(file, path))
+            .is_ok_and(|file| is_written_by_this_program(file, path))
 }
 
 /// Whether a PBF file has a table of contents, or the name of this program in its header.
-fn is_of_this_program(file: File, path: &Path) -> bool {
+fn is_written_by_this_program(file: File, path: &Path) -> bool {
     let input = Input::from_temporary(file, path);
     let file = input.and_then(|input| PbfFile::of_input(input, &Context::default()));
     file.is_ok_and(|file| {

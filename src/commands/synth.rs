@@ -136,18 +136,19 @@ fn write_state(options: &Options, world: &World, ctx: &Context) -> Result<Writte
         || FrameEncoder::new(write.compression, write.blob_index),
         |encoder, part| {
             let mut add =
-                |object: &town::SyntheticObject| object.with(|object| encoder.add(object));
+                |object: &town::SyntheticObject| object.with_object(|object| encoder.add(object));
             let added = match part {
                 GeneratedObjects::Towns(kind, unit) => {
                     let first = unit * TOWNS_PER_ITEM;
                     let towns = first..(first + TOWNS_PER_ITEM).min(world.towns);
                     towns.into_iter().try_for_each(|town| {
-                        let objects = Town::new(world, town).objects_after(kind, options.day);
+                        let objects =
+                            Town::new(world, town).objects_at_end_of_day(kind, options.day);
                         objects.iter().try_for_each(&mut add)
                     })
                 }
                 GeneratedObjects::Created(kind, day) => (0..world.towns).try_for_each(|town| {
-                    let created = Town::new(world, town).created_on(kind, day);
+                    let created = Town::new(world, town).objects_created_on(kind, day);
                     created.iter().try_for_each(&mut add)
                 }),
             };

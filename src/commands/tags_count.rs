@@ -125,7 +125,10 @@ pub(super) fn count(
     ctx: &Context,
 ) -> Result<Summary> {
     let counter = TagCounter::new(options);
-    let blobs = plan.entries.iter().filter(|entry| counter.selects(entry));
+    let blobs = plan
+        .entries
+        .iter()
+        .filter(|entry| counter.may_select(entry));
     let table = CountTable::new(options.max_memory);
     repeats::read_and_warn_of_repeats(file, plan, ctx, |ctx| {
         BlobPass::new("count tags", &file.input, ctx)
@@ -193,13 +196,13 @@ impl TagCounter {
             keys: (!all_keys).then(|| ObjectFilter::new(keys)),
             tags: ObjectFilter::new(tags),
             kinds: options.kinds,
-            joined: joined::has_joined_tags(&options.expressions)
+            joined: joined::joins_or_excludes_tags(&options.expressions)
                 .then(|| options.expressions.clone()),
         }
     }
 
     /// Whether a blob may have objects of the wanted kinds.
-    fn selects(&self, entry: &BlobEntry) -> bool {
+    fn may_select(&self, entry: &BlobEntry) -> bool {
         let known = !entry.kinds.is_empty();
         !known || !entry.kinds.intersection(self.kinds).is_empty()
     }

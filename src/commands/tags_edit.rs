@@ -231,7 +231,7 @@ fn write(file: &PbfFile, editor: &TagEditor, options: &Options, ctx: &Context) -
         Vec::new,
         |edited: &mut Vec<u8>, blob, encoder| {
             edited.clear();
-            let counts = editor.edit(blob.entry, blob.payload, edited)?;
+            let counts = editor.edit_block(blob.entry, blob.payload, edited)?;
             if edited.is_empty() {
                 return Ok((Rewritten::No, counts));
             }
@@ -240,7 +240,7 @@ fn write(file: &PbfFile, editor: &TagEditor, options: &Options, ctx: &Context) -
         },
         |more| counts.merge(more),
     )?;
-    counting.warn_of_count();
+    counting.warn_of_repeats();
     changesets::put(file, Placement::Behind, &options.output, &mut sink, ctx)?;
     Ok(Summary {
         output: sink.finish()?,
@@ -257,7 +257,7 @@ fn add_edited(
     if payload.len() > MAX_PAYLOAD_LEN as usize {
         encoder.add_objects(payload, 0..usize::MAX)
     } else {
-        encoder.add_edited(payload, segments)
+        encoder.add_edited_payload(payload, segments)
     }
 }
 
@@ -284,7 +284,7 @@ pub(crate) fn preview_of(file: &PbfFile, edits: &TagEdits, ctx: &Context) -> Res
     let mut counts = EditCounts::default();
     scan.run(
         |entry| editor.may_change(entry, None),
-        |_, block| editor.for_each(block, |_, _| Ok(())),
+        |_, block| editor.for_each_object(block, |_, _| Ok(())),
         |more| counts.merge(more),
     )?;
     Ok(Effects::of(&editor, &counts))

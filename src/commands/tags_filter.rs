@@ -2,16 +2,16 @@
 
 pub mod changes;
 
-use crate::engine::block_matcher::{BlockMatcher, may_select_in};
+use crate::engine::block_matcher::{BlockMatcher, may_select_in_blob};
 use crate::engine::filter::{BlobDecision, FilterJob, select_by_id, write_selected};
 use crate::engine::headers::header_of_part;
 use crate::engine::id_search::id_search_for;
 use crate::engine::location_form::LocationForm;
-use crate::engine::references::{referenced_ids, sorted_distinct};
+use crate::engine::references::{referenced_ids, sort_and_dedup};
 use crate::engine::repeats::{Chosen, Repeats};
 use crate::engine::scan::PlanningScan;
 use crate::engine::sink::WriteSummary;
-use crate::engine::stored_locations::nodes_located_by;
+use crate::engine::stored_locations::nodes_with_stored_locations;
 use crate::engine::{OutputOptions, Selected, Selection, input};
 use crate::error::{FormatResult, Result};
 use crate::file::{BlobPlan, PbfFile, PlanNeeds, PlannedFile};
@@ -140,7 +140,7 @@ impl FilterRun {
     /// Decides about a blob by the kinds and the ids of its objects.
     fn decide_by_entry(&self, entry: &BlobEntry) -> BlobDecision {
         let kinds = entry.kinds.intersection(self.objects.kinds());
-        match !kinds.is_empty() && may_select_in(&self.objects, entry) {
+        match !kinds.is_empty() && may_select_in_blob(&self.objects, entry) {
             false if self.invert => BlobDecision::Copy,
             false => BlobDecision::Drop,
             true => BlobDecision::Visit,
@@ -225,7 +225,7 @@ impl FilterRun {
         let added = referenced_ids(PlannedFile::new(file, &plan, ctx), &matched, nodes)?;
         let sets = [&matched, &added];
         let search = id_search_for(&sets, file, ctx)?;
-        let decision = |entry: &BlobEntry| BlobDecision::visit_if(search.may_find_in(entry));
+        let decision = |entry: &BlobEntry| BlobDecision::visit_if(search.may_have_wanted(entry));
         let lacks_nodes = LocationForm::of(file, &plan).may_lack_nodes();
         let kept = KeptReferences {
             matched: &matched,
@@ -300,7 +300,7 @@ impl FilterRun {
                     }
                     Ok(())
                 })?;
-                nodes.add(&IdBatch::from(sorted_distinct(refs).as_slice()));
+                nodes.add(&IdBatch::from(sort_and_dedup(refs).as_slice()));
                 Ok(ids.map(|ids| IdBatch::from(ids.as_slice())))
             },
             |ids| {
@@ -360,7 +360,7 @@ impl KeptReferences<'_> {
         })?;
         self.chosen.add(&objects)?;
         if let Some(located) = self.located.as_ref().filter(|_| ways.contains(&true)) {
-            let nodes = sorted_distinct(nodes_located_by(block, &ways)?);
+            let nodes = sort_and_dedup(nodes_with_stored_locations(block, &ways)?);
             located.add(&IdBatch::from(nodes.as_slice()));
         }
         Ok((count, ids))

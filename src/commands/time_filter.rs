@@ -198,7 +198,7 @@ fn filter(options: &Options, ctx: &Context) -> Result<WriteSummary> {
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
     let scratch = options.output.target.scratch_directory();
     let (file, plan) = input::sort_if_needed(file, &options.output.encoding(), &scratch, ctx)?;
-    let is_history = file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED);
+    let is_history = file.header.has(feature::HISTORY) || plan.any_has(BlobFlags::DELETED);
     let is_snapshot = matches!(options.when, When::At(_));
     let counting = Counting::begin(&file, &plan, ctx);
     let ctx = &counting.ctx;
@@ -225,11 +225,11 @@ fn filter(options: &Options, ctx: &Context) -> Result<WriteSummary> {
         select_versions(block, options.when, selection, || continued.next(entry))
     };
     let decide = |entry: &BlobEntry| {
-        let is_single = entry.flags.has(BlobFlags::UNIQUE_IDS) && !continued.has_next(entry);
+        let is_single = entry.flags.has(BlobFlags::UNIQUE_IDS) && !continued.may_continue(entry);
         options.when.decide(entry, is_single)
     };
     let written = write_selected(job, decide, select, |()| (), ctx)?;
-    counting.warn_of_count();
+    counting.warn_of_repeats();
     Ok(written)
 }
 
@@ -333,7 +333,7 @@ impl<'f> Continued<'f> {
     }
 
     /// Whether the last object in the blob of `entry` may have further versions in the next blob.
-    fn has_next(&self, entry: &BlobEntry) -> bool {
+    fn may_continue(&self, entry: &BlobEntry) -> bool {
         self.next.contains_key(&entry.offset)
     }
 

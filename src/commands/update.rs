@@ -278,14 +278,14 @@ fn update(
     pause: &(dyn Fn(Duration) -> Result<(), Fault> + Sync),
     ctx: &Context,
 ) -> Result<(Summary, Option<PlanetStep>)> {
-    let lock = lock(options, ctx)?;
+    let lock = lock_file(options, ctx)?;
     let before = notes_step.then(|| DataIdentity::of_path(&options.file, ctx));
     let before = before.transpose()?;
     let follow_up = FollowUp::of(options);
     let position = FilePosition::read(&options.file, ctx)?;
     let caught_up = exec::run_pending_or_warn(follow_up.as_ref(), options, &position, ctx)?;
     let ladder = servers_for(options, &position, transport, pause)?;
-    warn_of_future(&ladder, ctx);
+    warn_of_state_in_future(&ladder, ctx);
     let Start {
         state: start,
         is_server_behind,
@@ -316,10 +316,11 @@ fn update(
         Goal::File(output) => {
             let applying = Applying::new(options, output, (&position, start), before, ctx);
             step = applying.run(download, &mut summary, follow_up.as_ref())?;
-            // The lock is on the old file. It must be released before `run_after` locks the file that replaced it.
+            // The lock is on the old file. It must be released before `run_after_update` locks the file that replaced
+            // it.
             drop(lock);
             if let Some(follow_up) = &follow_up {
-                summary.exec = follow_up.run_after(&summary, &position, ctx)?;
+                summary.exec = follow_up.run_after_update(&summary, &position, ctx)?;
             }
         }
         Goal::Changes(target, compression) => {
@@ -333,7 +334,7 @@ fn update(
 
 /// Locks the file if changes are applied to it. Waits for another run for at most [`Options::wait`]. Fails if an
 /// augmented diff may not be written.
-fn lock(options: &Options, ctx: &Context) -> Result<Option<Arc<FileLock>>> {
+fn lock_file(options: &Options, ctx: &Context) -> Result<Option<Arc<FileLock>>> {
     /// The time between two attempts to lock the file.
     const PAUSE: Duration = Duration::from_millis(100);
     let Goal::File(output) = &options.goal else {
@@ -375,7 +376,7 @@ fn download(
     let mut download = downloader.run(start, legs)?;
     if !options.edit.is_empty() {
         let editor = TagEditor::of_rules(&options.edit);
-        let counts = tags_edit::changes::edit_set(&editor, &mut download.changes);
+        let counts = tags_edit::changes::edit_changes(&editor, &mut download.changes);
         let counts = counts.map_err(|error| Error::file(&options.file, error.to_string()))?;
         download.edited = Some(counts.objects);
     }
@@ -447,7 +448,7 @@ fn seconds_between(from: i64, to: i64) -> i64 {
 }
 
 /// Warns if the newest state of the server lies in the future, because a file with that state would miss changes.
-fn warn_of_future(ladder: &Ladder<'_>, ctx: &Context) {
+fn warn_of_state_in_future(ladder: &Ladder<'_>, ctx: &Context) {
     let (server, newest) = ladder.finest_server();
     if newest.timestamp > now().saturating_add(CLOCK_ERROR) {
         ctx.warn(format!(

@@ -45,12 +45,12 @@ mod entry {
     const MOST_OF_DISTANCE: u32 = 22;
 
     /// Returns the number of bits that an entry skips.
-    pub const fn skipped(entry: u16) -> u32 {
+    pub const fn skipped_bits(entry: u16) -> u32 {
         (entry & SKIPPED) as u32
     }
 
     /// Returns the offset of the table for the next code. The table of distances follows the table of literals.
-    pub const fn next_table(entry: u16) -> usize {
+    pub const fn next_table_offset(entry: u16) -> usize {
         (entry & DISTANCE) as usize * (TABLE / DISTANCE as usize)
     }
 
@@ -99,8 +99,8 @@ mod entry {
     /// Joins the entries of two successive codes. Returns `None` if they cannot be joined, for example because both
     /// codes together have more bits than an index.
     pub fn join(first: u16, second: u16) -> Option<u16> {
-        let bits = skipped(first) + skipped(second);
-        let fits = skipped(first) + code_len(second) <= INDEX_BITS;
+        let bits = skipped_bits(first) + skipped_bits(second);
+        let fits = skipped_bits(first) + code_len(second) <= INDEX_BITS;
         let are_known = (first | second) & STOP == 0 && first & DISTANCE == 0;
         (are_known && fits && bits <= MOST_OF_LITERALS)
             .then(|| pack_entry(bits, second & DISTANCE, 0))
@@ -281,7 +281,7 @@ impl Tables {
             // includes one of these bits, because such a code does not fit into the index.
             while let Some(longer) = entry::join(
                 *joined,
-                self.singles[index >> entry::skipped(*joined).min(INDEX_BITS)],
+                self.singles[index >> entry::skipped_bits(*joined).min(INDEX_BITS)],
             ) {
                 *joined = longer;
             }
@@ -427,10 +427,10 @@ impl<'t, 'd> Lane<'t, 'd> {
     fn advance(&mut self) {
         let mut buffer = self.bits.peek();
         for _ in 0..3 {
-            let index = entry::next_table(self.entry) | (buffer as usize % TABLE);
+            let index = entry::next_table_offset(self.entry) | (buffer as usize % TABLE);
             self.entry = self.tables.table[index % (2 * TABLE)];
-            buffer >>= entry::skipped(self.entry);
-            self.bits.position += entry::skipped(self.entry) as usize;
+            buffer >>= entry::skipped_bits(self.entry);
+            self.bits.position += entry::skipped_bits(self.entry) as usize;
         }
         if self.bits.position > self.bits.data.len() * 8 {
             self.entry = entry::STOP;

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_read_without_the_rest() {
+    fn each_piece_can_be_read_alone() {
         let payload: Vec<u8> = (0..200_000).map(|at| (at * 31 / 7) as u8).collect();
         let cuts = [0, 1, 500, 500, 140_000, 200_000];
         let (zlib, begins) = zlib_stored_in_pieces(&payload, &cuts);

@@ -23,7 +23,10 @@ pub(crate) struct BlockMatcher<'b> {
 
 /// Returns, for each object of a block in file order, whether a filter selects it. Returns `None` if the filter has no
 /// expressions and thus selects all objects.
-pub(crate) fn select(filter: &ObjectFilter, block: &Block<'_>) -> FormatResult<Option<Vec<bool>>> {
+pub(crate) fn selection_flags(
+    filter: &ObjectFilter,
+    block: &Block<'_>,
+) -> FormatResult<Option<Vec<bool>>> {
     if filter.expressions().is_empty() {
         return Ok(None);
     }
@@ -102,7 +105,7 @@ impl<'b> BlockMatcher<'b> {
         for expression in self.filter.without_tag() {
             if self.applies_to(expression, object, tags)?
                 && !self.has_any(&expression.excluded_tags, tags)?
-                && self.meets_all(expression, object, units)?
+                && self.meets_all_conditions(expression, object, units)?
             {
                 return Ok(true);
             }
@@ -114,7 +117,7 @@ impl<'b> BlockMatcher<'b> {
     }
 
     /// Whether the id and the metadata of the current object meet the conditions of `expression`.
-    fn meets_all(
+    fn meets_all_conditions(
         &self,
         expression: &ObjectExpression,
         object: &mut BlockWalk<'_>,
@@ -139,7 +142,7 @@ impl<'b> BlockMatcher<'b> {
             return Ok(true);
         }
         let info = Info::resolve(&object.info()?, units, self.strings)?;
-        Ok(meets_all(expression, id, &info))
+        Ok(meets_all_conditions(expression, id, &info))
     }
 
     /// Whether an expression that accepts the given tag matches the current object. `tags` are all tags of the object.
@@ -163,7 +166,7 @@ impl<'b> BlockMatcher<'b> {
                 && self.applies_to(expression, object, tags)?
                 && (expression.more_tags.is_empty() || self.has_all(&expression.more_tags, tags)?)
                 && !self.has_any(&expression.excluded_tags, tags)?
-                && self.meets_all(expression, object, units)?
+                && self.meets_all_conditions(expression, object, units)?
             {
                 return Ok(true);
             }
@@ -220,7 +223,7 @@ impl<'b> BlockMatcher<'b> {
 }
 
 /// Whether a filter may select an object of a blob, according to the kinds and ids in its entry.
-pub(crate) fn may_select_in(filter: &ObjectFilter, entry: &BlobEntry) -> bool {
+pub(crate) fn may_select_in_blob(filter: &ObjectFilter, entry: &BlobEntry) -> bool {
     let known = (entry.first_key(), entry.last_key());
     let (true, (Some(first), Some(last))) = (entry.is_indexed(), known) else {
         return true;
@@ -264,7 +267,7 @@ pub(crate) fn selects<'t>(
         (one.kinds.contains(object.kind) || one.areas && is_area)
             && one.more_tags.iter().all(has)
             && !one.excluded_tags.iter().any(has)
-            && meets_all(one, object.id, info)
+            && meets_all_conditions(one, object.id, info)
     };
     filter.expressions().is_empty()
         || filter.without_tag().any(accepts)
@@ -275,7 +278,7 @@ pub(crate) fn selects<'t>(
 }
 
 /// Whether an object with an id and metadata meets all conditions of an expression.
-fn meets_all(expression: &ObjectExpression, id: i64, info: &Info<'_>) -> bool {
+fn meets_all_conditions(expression: &ObjectExpression, id: i64, info: &Info<'_>) -> bool {
     let mut conditions = expression.metadata.iter();
     conditions.all(|condition| meets(condition, id, info))
 }

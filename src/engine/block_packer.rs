@@ -106,7 +106,7 @@ impl BlockPacker {
     /// Queues a chunk whose objects an encoder thread encodes in another form.
     fn queue_reencoding(&mut self, chunk: OutputChunk) -> Result<()> {
         self.end_block()?;
-        let frames = self.encoders.encode(JobSource::Chunk(chunk))?;
+        let frames = self.encoders.start_encoding(JobSource::Chunk(chunk))?;
         self.queue_chunk(Waiting::Encoded(frames))
     }
 
@@ -119,7 +119,7 @@ impl BlockPacker {
         self.end_block()?;
         if self.recompresses() {
             let job = JobSource::Compressed(input.clone(), entry);
-            let frames = self.encoders.encode(job)?;
+            let frames = self.encoders.start_encoding(job)?;
             return self.queue_chunk(Waiting::Compressed(input.clone(), entry, frames));
         }
         if self.waiting.is_empty() {
@@ -165,7 +165,7 @@ impl BlockPacker {
         if slices.is_empty() {
             return Ok(());
         }
-        let frames = self.encoders.encode(JobSource::Slices(slices))?;
+        let frames = self.encoders.start_encoding(JobSource::Slices(slices))?;
         self.queue_chunk(Waiting::Encoded(frames))
     }
 
@@ -245,7 +245,7 @@ impl Encoders {
     }
 
     /// Hands objects to an encoder thread. Returns the channel for their frames.
-    fn encode(&self, source: JobSource) -> Result<Receiver<Result<Vec<EncodedFrame>>>> {
+    fn start_encoding(&self, source: JobSource) -> Result<Receiver<Result<Vec<EncodedFrame>>>> {
         if self.queue.get().is_none() {
             let (most, options, ctx) = (self.most, self.options, self.ctx.clone());
             let work = move |jobs: &Receiver<EncodingJob>| encode_jobs(jobs, most, options, &ctx);
@@ -336,7 +336,7 @@ impl EncodeWorker {
                 .for_each_payload(chunk, |payload| add(payload, 0..usize::MAX))?,
             JobSource::Compressed(input, entry) => {
                 let stored = self.parts.decoder_of(input).read(entry)?;
-                if (self.options.compression).differs_from(stored.blob.encoding) {
+                if (self.options.compression).may_differ_from(stored.blob.encoding) {
                     let added = encoder.add_payload_with_entry(stored.payload()?, entry);
                     added.map_err(Error::internal)?;
                 }

@@ -7,7 +7,8 @@ use super::sink::Sink;
 use crate::error::Result;
 use crate::file::PbfFile;
 use crate::formats::{
-    Changeset, ChangesetText, TextFormat, TextOptions, format_of, holds_changesets, read_changesets,
+    Changeset, ChangesetText, TextFormat, TextOptions, begins_with_changeset, format_of,
+    read_changesets,
 };
 use crate::runtime::Context;
 
@@ -42,7 +43,7 @@ pub(crate) fn put(
     let Some(format) = format_of(text, ctx.input_format)? else {
         return Ok(());
     };
-    if holds_changesets(text, format)? != (place == Placement::Before) {
+    if begins_with_changeset(text, format)? != (place == Placement::Before) {
         return Ok(());
     }
     let mut buffer = ChangesetText::new(options);
@@ -114,7 +115,7 @@ fn text_options(output: &OutputOptions) -> Option<&TextOptions> {
 
 /// Warns the user that the changesets of an input are left out, with the number of changesets. Does nothing if the
 /// input has none.
-pub(crate) fn note_left_out(file: &PbfFile, ctx: &Context) {
+pub(crate) fn warn_of_left_out_changesets(file: &PbfFile, ctx: &Context) {
     if let Some(changesets) = &file.changesets {
         ctx.warn(format!(
             "{}: changesets are left out: {}",

@@ -1,14 +1,14 @@
 //! Reads all objects of a file, on one core or on all.
 
 use super::object_selection::{
-    Entries, ObjectSelection, ObjectsWithin, PreparedSelection, may_be_within, may_have,
+    Entries, ObjectSelection, ObjectsWithin, PreparedSelection, may_have_kinds, may_have_objects_in,
 };
 use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::file::{BlobDecoder, BlobPass, BlobPlan, DataBlob, FilePart, PbfFile};
 use crate::io::Input;
 use crate::osm::{Bbox, KindSet, ObjectId};
 use crate::pbf::{BlobEntry, Block, Element, HeaderBlock, feature};
-use crate::runtime::{Context, lock, unlocked};
+use crate::runtime::{Context, into_mutex_value, lock};
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -177,7 +177,7 @@ impl ElementReader {
         {
             let entries_of = |kind| {
                 self.wanted_entries(None, move |entry| {
-                    may_have(entry, KindSet::of(kind)) && may_be_within(entry, &boxes)
+                    may_have_kinds(entry, KindSet::of(kind)) && may_have_objects_in(entry, &boxes)
                 })
             };
             let input = &self.file.input;
@@ -485,9 +485,9 @@ impl ElementReader {
             },
             |()| Ok(()),
         )?;
-        match unlocked(stopped) {
+        match into_mutex_value(stopped) {
             Some(error) => Err(error),
-            None => Ok(unlocked(states)),
+            None => Ok(into_mutex_value(states)),
         }
     }
 
@@ -501,7 +501,8 @@ impl ElementReader {
         block: &Block<'_>,
         visit: impl FnMut(Element<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.selection.visit(block, self.within.get(), visit)
+        self.selection
+            .visit_selected(block, self.within.get(), visit)
     }
 
     /// Visits the selected objects of a block until `visit` returns `Some`.

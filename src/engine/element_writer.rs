@@ -91,7 +91,7 @@ impl ElementWriter {
     pub fn sorting(output: OutputOptions, ctx: Context) -> Result<Self> {
         output.target.check()?;
         let directory = output.target.scratch_directory();
-        let (scratch, unsorted) = OutputOptions::scratch(&directory, Compression::Lz4)?;
+        let (scratch, unsorted) = OutputOptions::create_scratch(&directory, Compression::Lz4)?;
         let path = output.target.path().to_owned();
         let sink = Sink::create(&unsorted, new_header(&output), SizeHint::default(), &ctx)?;
         Ok(Self::of_sink(

@@ -1,7 +1,7 @@
 //! Reads objects with their geometries: points, lines, and the polygons of closed ways and multipolygons.
 
 use super::geometry_pass::{GeometryPass, LocationsInWays, Visitor, Visits, is_area};
-use super::geometry_problem::{Problem, ProblemCounts, warn_of_left_out};
+use super::geometry_problem::{Problem, ProblemCounts, warn_of_left_out_objects};
 use super::input;
 use super::object_geometry::{GeometryMaker, is_closed};
 use super::way_locations::{IndexType, LocateOptions};
@@ -172,7 +172,7 @@ impl FeatureReader {
             counts.add(problem);
             Ok(())
         })?;
-        warn_of_left_out(&counts.errors, counts.incomplete, &self.ctx);
+        warn_of_left_out_objects(&counts.errors, counts.incomplete, &self.ctx);
         Ok(())
     }
 
@@ -282,7 +282,7 @@ impl FoundFeatures {
 impl Visitor for Worker<'_> {
     type Found = FoundFeatures;
 
-    fn node<'t>(
+    fn visit_node<'t>(
         &mut self,
         id: i64,
         info: Info<'_>,
@@ -303,14 +303,14 @@ impl Visitor for Worker<'_> {
         Ok(())
     }
 
-    fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> FormatResult<()> {
+    fn visit_way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> FormatResult<()> {
         let (kind, id, refs) = (ObjectKind::Way, way.id(), way.refs());
         let (found, tags) = (&mut self.found, way.tags().collect::<Vec<_>>());
         let problems = &mut found.problems;
         let report = &mut |problem| problems.push(problem);
         match (self.select)(kind, &tags) {
             Form::Line => {
-                if let Some(points) = self.geometry.line(id, refs, locations, report) {
+                if let Some(points) = self.geometry.line_of_way(id, refs, locations, report) {
                     self.points += points.len();
                     found.add(kind, id, &tags, Geometry::Line(points.to_vec()));
                 }
@@ -324,7 +324,7 @@ impl Visitor for Worker<'_> {
         Ok(())
     }
 
-    fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> FormatResult<()> {
+    fn visit_relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> FormatResult<()> {
         if !is_wanted_area(self.select, relation) {
             return Ok(());
         }
@@ -338,7 +338,7 @@ impl Visitor for Worker<'_> {
         Ok(())
     }
 
-    fn take(&mut self, is_end: bool) -> FormatResult<Option<Self::Found>> {
+    fn take_result(&mut self, is_end: bool) -> FormatResult<Option<Self::Found>> {
         let FoundFeatures { features, problems } = &self.found;
         let count = features.len() + problems.len();
         let is_many = count >= AT_ONCE || self.points >= POINTS_AT_ONCE;

@@ -66,7 +66,7 @@ impl FilterItem {
     }
 
     /// Returns the same item, marked so that its payload is transformed before it is written.
-    pub(crate) fn transformed(self) -> Self {
+    pub(crate) fn with_transform(self) -> Self {
         Self {
             is_transformed: true,
             ..self
@@ -223,7 +223,7 @@ pub(crate) fn write_outputs<T: Send>(
         } else {
             FilterItem::new(entry, BlobDecision::Visit)
         };
-        if cleans { item.transformed() } else { item }
+        if cleans { item.with_transform() } else { item }
     });
     let items: Vec<FilterItem> = items.collect();
     let outputs = 0..job.outputs.len() as u32;
@@ -235,7 +235,7 @@ pub(crate) fn write_outputs<T: Send>(
         cache: job.cache,
         transform,
     };
-    writer.pass(pass, items, select, note)?;
+    writer.run_pass(pass, items, select, note)?;
     writer.finish()
 }
 
@@ -315,7 +315,7 @@ impl<'f> FilteredWriter<'f> {
                 format,
                 header,
             } = output;
-            Sink::in_output(output, format, write, header, hint, &encoders, ctx)
+            Sink::begin_in_output(output, format, write, header, hint, &encoders, ctx)
         });
         Ok(Self {
             file,
@@ -333,7 +333,7 @@ impl<'f> FilteredWriter<'f> {
     }
 
     /// Appends the selected objects of some blobs to the outputs. `select` and `note` are as in [`write_selected`].
-    pub(crate) fn pass<T: Send>(
+    pub(crate) fn run_pass<T: Send>(
         &mut self,
         pass: FilterPass<'_>,
         mut items: Vec<FilterItem>,
@@ -345,7 +345,7 @@ impl<'f> FilteredWriter<'f> {
         items.retain(|item| {
             if item.is_dropped() {
                 ctx.stats.count_skipped_blob(item.entry.is_verified());
-                sinks.iter_mut().for_each(Sink::skip);
+                sinks.iter_mut().for_each(Sink::count_skipped_blob);
             }
             !item.is_dropped()
         });

@@ -203,7 +203,7 @@ pub(crate) fn list_of_problems(counts: &BTreeMap<&str, u64>) -> String {
 
 /// Warns that objects were left out. `errors` has the numbers of errors because of which objects were left out.
 /// `relations` is the number of incomplete relations that were left out. Does nothing if no object was left out.
-pub(crate) fn warn_of_left_out(
+pub(crate) fn warn_of_left_out_objects(
     errors: &BTreeMap<&'static str, u64>,
     relations: u64,
     ctx: &Context,

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::file::PbfFile;
 use crate::osm::{Bbox, Edges, parse_timestamp};
 use crate::pbf::{HeaderBlock, MAX_HEADER_TEXT_LEN, TextFacts, feature};
-use crate::replication::{is_same_server, non_negative};
+use crate::replication::{is_same_server, non_negative_number};
 use std::collections::HashSet;
 
 /// A header field that the user sets, with its value.
@@ -156,10 +156,10 @@ impl HeaderOption {
     fn apply(&self, header: &mut HeaderBlock) {
         match self {
             Self::ReplicationTimestamp(seconds) => {
-                header.replication_timestamp = non_negative(Some(*seconds));
+                header.replication_timestamp = non_negative_number(Some(*seconds));
             }
             Self::ReplicationSequence(number) => {
-                header.replication_sequence = non_negative(Some(*number))
+                header.replication_sequence = non_negative_number(Some(*number))
             }
             Self::ReplicationUrl(url) => header.replication_url = Some(url.clone()),
             Self::Source(source) => header.source = Some(source.clone()),
@@ -193,7 +193,7 @@ pub struct HeaderOptions {
 impl HeaderOptions {
     /// Removes from `header` the fields that are not inherited, then sets the writing program and the user's fields.
     pub fn apply(&self, header: &mut HeaderBlock) {
-        self.drop_not_inherited(header);
+        self.remove_uninherited_fields(header);
         if !self.set.contains(&HeaderOption::KeepGenerator) {
             header.writing_program = Some(generator(self.generator.as_deref()));
         }
@@ -206,7 +206,7 @@ impl HeaderOptions {
 
     /// Whether the options affect the replication state, because they set or remove it, or because they do not inherit
     /// all fields of the input.
-    pub(crate) fn sets_replication(&self) -> bool {
+    pub(crate) fn may_change_replication(&self) -> bool {
         self.inherited != InheritedFields::All
             || self.set.iter().any(|option| {
                 matches!(
@@ -220,7 +220,7 @@ impl HeaderOptions {
             })
     }
 
-    fn drop_not_inherited(&self, header: &mut HeaderBlock) {
+    fn remove_uninherited_fields(&self, header: &mut HeaderBlock) {
         if self.inherited == InheritedFields::All {
             return;
         }
@@ -285,7 +285,7 @@ pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
             }),
             _ => None,
         };
-        keep_if_equal(&mut merged.source, &other.source);
+        clear_if_different(&mut merged.source, &other.source);
         keep_older_state(&mut merged, other);
     }
     Ok(merged)
@@ -318,7 +318,7 @@ fn keep_older_state(merged: &mut HeaderBlock, other: &HeaderBlock) {
     }
 }
 
-fn keep_if_equal<T: PartialEq>(kept: &mut Option<T>, other: &Option<T>) {
+fn clear_if_different<T: PartialEq>(kept: &mut Option<T>, other: &Option<T>) {
     if kept != other {
         *kept = None;
     }

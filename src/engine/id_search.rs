@@ -28,7 +28,7 @@ impl<F: Fn(ObjectKind, i64, i64) -> bool> IdSearch<F> {
 
     /// Whether a blob may contain wanted objects. The id range of the blob is compared only if all its objects are of
     /// one kind.
-    pub(crate) fn may_find_in(&self, entry: &BlobEntry) -> bool {
+    pub(crate) fn may_have_wanted(&self, entry: &BlobEntry) -> bool {
         let is_named = |offsets: &Vec<u64>| offsets.binary_search(&entry.offset).is_ok();
         self.named.as_ref().is_none_or(is_named)
             && match entry.kinds.single() {

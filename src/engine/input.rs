@@ -26,10 +26,10 @@ pub(crate) fn open(path: &Path, ctx: &Context) -> Result<PbfFile> {
 /// Opens an input for a command that needs facts about the whole file. If the table of contents has a summary with
 /// these facts, only the summary is read, not the table.
 pub(crate) fn open_for_summary(path: &Path, ctx: &Context) -> Result<PbfFile> {
-    let (input, format) = open_any(path, ctx)?;
+    let (input, format) = open_in_any_format(path, ctx)?;
     match format {
         None => PbfFile::read(input, TocNeeds::Summary, ctx),
-        Some(format) => warn_of_changesets(
+        Some(format) => warn_of_left_out_changesets(
             convert_text_to_pbf(input, format, Compression::Lz4, ctx),
             ctx,
         ),
@@ -49,17 +49,17 @@ pub(crate) fn open_with_changesets(
     output: &OutputOptions,
     ctx: &Context,
 ) -> Result<PbfFile> {
-    let (input, format) = open_any(path, ctx)?;
-    let file = to_pbf(input, format, output.encoding().compression, ctx)?;
+    let (input, format) = open_in_any_format(path, ctx)?;
+    let file = open_as_pbf(input, format, output.encoding().compression, ctx)?;
     if !super::changesets::can_hold_changesets(output) {
-        super::changesets::note_left_out(&file, ctx);
+        super::changesets::warn_of_left_out_changesets(&file, ctx);
     }
     Ok(file)
 }
 
 /// Returns `file`. If the file has changesets, also warns how many of them are left out.
-fn warn_of_changesets(file: Result<PbfFile>, ctx: &Context) -> Result<PbfFile> {
-    file.inspect(|file| super::changesets::note_left_out(file, ctx))
+fn warn_of_left_out_changesets(file: Result<PbfFile>, ctx: &Context) -> Result<PbfFile> {
+    file.inspect(|file| super::changesets::warn_of_left_out_changesets(file, ctx))
 }
 
 /// Returns a context in which the streams among `paths` can be opened more than once.
@@ -81,15 +81,18 @@ pub(crate) fn context_with_streams(paths: &[PathBuf], mut ctx: Context) -> Resul
 
 /// Opens an input in any format. Returns the input, and its text format or `None` for PBF. The format is that in
 /// [`Context::input_format`] or, with `InputFormat::Auto`, detected from the content.
-pub(crate) fn open_any(path: &Path, ctx: &Context) -> Result<(Input, Option<TextFormat>)> {
+pub(crate) fn open_in_any_format(
+    path: &Path,
+    ctx: &Context,
+) -> Result<(Input, Option<TextFormat>)> {
     let input = Input::open_in(path, ctx)?;
     let format = format_of(&input, ctx.input_format)?;
     Ok((input, format))
 }
 
 fn open_with_compression(path: &Path, compression: Compression, ctx: &Context) -> Result<PbfFile> {
-    let (input, format) = open_any(path, ctx)?;
-    warn_of_changesets(to_pbf(input, format, compression, ctx), ctx)
+    let (input, format) = open_in_any_format(path, ctx)?;
+    warn_of_left_out_changesets(open_as_pbf(input, format, compression, ctx), ctx)
 }
 
 /// Opens `input` as a PBF file. An input in a text format is converted to a temporary PBF compressed with
@@ -97,7 +100,7 @@ fn open_with_compression(path: &Path, compression: Compression, ctx: &Context) -
 /// becomes a history file if the file name or the context marks it as a history file, or if the input has deleted
 /// versions or several versions of an object. Changesets are left out without a warning; [`PbfFile::changesets`] has
 /// their number.
-pub(crate) fn to_pbf(
+pub(crate) fn open_as_pbf(
     input: Input,
     format: Option<TextFormat>,
     compression: Compression,
@@ -162,12 +165,12 @@ pub(crate) struct SalvagedText {
     pub last: Option<TypeThenId>,
 }
 
-/// Returns the format of an input, as [`open_any`] does.
-pub(crate) fn text_format(input: &Input, ctx: &Context) -> Result<Option<TextFormat>> {
+/// Returns the format of an input, as [`open_in_any_format`] does.
+pub(crate) fn detect_format(input: &Input, ctx: &Context) -> Result<Option<TextFormat>> {
     format_of(input, ctx.input_format)
 }
 
-/// Converts a text input up to its first damage, as [`to_pbf`] does. Fails if the input cannot be read.
+/// Converts a text input up to its first damage, as [`open_as_pbf`] does. Fails if the input cannot be read.
 pub(crate) fn salvage(
     input: &Input,
     format: TextFormat,
@@ -228,7 +231,7 @@ struct ConvertedPart {
 
 impl ConvertedPart {
     fn of(builder: &mut BlockBuilder, objects: &ChangeSet, path: &Path) -> Result<Self> {
-        let blocks = assemble(builder, objects);
+        let blocks = build_blocks(builder, objects);
         let blocks = blocks.map_err(|error| Error::file(path, error.to_string()))?;
         let ends = objects.changes().first().zip(objects.changes().last());
         Ok(Self {
@@ -265,7 +268,7 @@ impl<'c> Conversion<'c> {
 
     /// Begins the temporary PBF file.
     fn begin_file(&self, compression: Compression) -> Result<(ScratchFile, Sink)> {
-        let (scratch, output) = OutputOptions::scratch(&std::env::temp_dir(), compression)?;
+        let (scratch, output) = OutputOptions::create_scratch(&std::env::temp_dir(), compression)?;
         let header = pbf_header(self.document_header);
         let sink = Sink::create(&output, header, SizeHint::default(), self.ctx)?;
         Ok((scratch, sink))
@@ -346,7 +349,7 @@ pub(crate) fn sort_if_needed(
         file.input.path().display(),
         scratch.display()
     ));
-    let (scratch, output) = OutputOptions::scratch(scratch, write.compression)?;
+    let (scratch, output) = OutputOptions::create_scratch(scratch, write.compression)?;
     let original = file.input.clone();
     let output = output.header(HeaderOptions {
         generator: file.header.writing_program.clone(),
@@ -359,7 +362,10 @@ pub(crate) fn sort_if_needed(
 }
 
 /// Builds blocks from objects, in the order of `objects`.
-fn assemble(builder: &mut BlockBuilder, objects: &ChangeSet) -> FormatResult<Vec<EncodedBlock>> {
+fn build_blocks(
+    builder: &mut BlockBuilder,
+    objects: &ChangeSet,
+) -> FormatResult<Vec<EncodedBlock>> {
     for (_, object) in objects.iter() {
         builder.add(&object)?;
     }

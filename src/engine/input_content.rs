@@ -33,12 +33,12 @@ pub(crate) fn open_by_content(
     write: &WriteOptions,
     ctx: &Context,
 ) -> Result<OpenedInput> {
-    let (input, format) = input::open_any(path, ctx)?;
+    let (input, format) = input::open_in_any_format(path, ctx)?;
     let is_change = format.is_some_and(TextFormat::is_change);
     if content.map_or(is_change, |content| content == FileContent::Changes) {
         return Ok(OpenedInput::Changes(input));
     }
-    let file = input::to_pbf(input.clone(), format, write.compression, ctx)?;
+    let file = input::open_as_pbf(input.clone(), format, write.compression, ctx)?;
     if content.is_none() && content_of(&file, ctx)? == FileContent::Changes {
         return Ok(OpenedInput::Changes(input));
     }
@@ -60,7 +60,7 @@ pub(crate) fn content_of(file: &PbfFile, ctx: &Context) -> Result<FileContent> {
     match evident_content(file, ctx) {
         Some(content) => Ok(content),
         None => {
-            let counted = count_deletions(file, ctx)?.content();
+            let counted = count_deletions(file, ctx)?.indicated_content();
             Ok(counted.unwrap_or(FileContent::History))
         }
     }
@@ -73,7 +73,7 @@ fn evident_content(file: &PbfFile, ctx: &Context) -> Option<FileContent> {
     if text.is_change {
         return Some(FileContent::Changes);
     }
-    if let Some(stated) = FileContent::stated(ctx) {
+    if let Some(stated) = FileContent::stated_by_options(ctx) {
         return Some(stated);
     }
     let has_history = file.header.has(feature::HISTORY);
@@ -225,7 +225,7 @@ impl DeletionCounts {
     }
 
     /// Returns the content that most deletions indicate; `None` if there is no majority.
-    fn content(&self) -> Option<FileContent> {
+    fn indicated_content(&self) -> Option<FileContent> {
         match self.lone.cmp(&self.of_known) {
             Ordering::Less => Some(FileContent::History),
             Ordering::Equal => None,

@@ -27,7 +27,7 @@ pub(crate) enum LocationForm {
 impl LocationForm {
     /// Determines the form of a file from its header and from the entries of its blobs.
     pub(crate) fn of(file: &PbfFile, plan: &BlobPlan) -> Self {
-        Self::of_header(&file.header, plan.any(BlobFlags::LOCATIONS))
+        Self::of_header(&file.header, plan.any_has(BlobFlags::LOCATIONS))
     }
 
     /// Determines the form from a header. `has_locations` is set if a way is known to store locations, even if the

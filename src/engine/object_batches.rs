@@ -69,7 +69,7 @@ impl ElementReader {
                 self.entries(),
                 || (BlobDecoder::new(input, ctx), maker()),
                 |(decoder, maker), entry, results| {
-                    self.batches_of_blob(decoder, maker, &entry, results)
+                    self.make_batches_of_blob(decoder, maker, &entry, results)
                 },
                 |_| (),
                 |found| match found {
@@ -85,7 +85,7 @@ impl ElementReader {
     }
 
     /// Makes the batches of a blob.
-    fn batches_of_blob<M: BatchMaker>(
+    fn make_batches_of_blob<M: BatchMaker>(
         &self,
         decoder: &mut BlobDecoder,
         maker: &mut M,

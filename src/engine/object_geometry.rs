@@ -5,7 +5,7 @@ use super::geometry_pass::point_on_earth;
 use super::geometry_problem::{Problem, ProblemCause};
 use crate::area::{
     AreaNode, AreaPolygon, AreaProblem, AreaWay, MemberWays, MissingMember, OpenRings, Role,
-    WayStore, assemble_and_cut_if, set_polygon_if_simple,
+    WayStore, assemble_with_antimeridian, set_polygon_if_simple,
 };
 use crate::geometry::{Antimeridian, MapTurn, Point};
 use crate::osm::{Location, ObjectKind};
@@ -74,7 +74,7 @@ impl GeometryMaker {
 
     /// Returns the line of a way, without consecutive duplicates. `refs` and `locations` have the ids and the locations
     /// of the nodes. Returns `None` if a node has no location, or if fewer than two points are left.
-    pub(crate) fn line(
+    pub(crate) fn line_of_way(
         &mut self,
         id: i64,
         mut refs: impl Iterator<Item = i64>,
@@ -117,8 +117,8 @@ impl GeometryMaker {
         self.nodes.extend(nodes);
     }
 
-    /// Returns the polygons of a closed way; none if it is no valid area. The last call of [`line`](Self::line) must
-    /// have returned the line of this way.
+    /// Returns the polygons of a closed way; none if it is no valid area. The last call of
+    /// [`line_of_way`](Self::line_of_way) must have returned the line of this way.
     pub(crate) fn polygons_of_line(
         &mut self,
         id: i64,
@@ -139,7 +139,7 @@ impl GeometryMaker {
             role: Role::Other,
             nodes: &self.nodes,
         }];
-        let assembly = assemble_and_cut_if(&ways, self.antimeridian, OpenRings::Refuse);
+        let assembly = assemble_with_antimeridian(&ways, self.antimeridian, OpenRings::Refuse);
         for problem in assembly.problems {
             report(self.area_problem(ObjectKind::Way, id, problem));
         }
@@ -154,7 +154,7 @@ impl GeometryMaker {
         locations: &[Option<Location>],
         report: OnProblem<'_>,
     ) -> Cow<'_, [AreaPolygon]> {
-        match self.line(id, refs.clone(), locations, report) {
+        match self.line_of_way(id, refs.clone(), locations, report) {
             Some(_) => self.polygons_of_line(id, refs, report),
             None => Cow::Borrowed(&[]),
         }

@@ -1,6 +1,6 @@
 //! Selects objects, and the blobs that may have them.
 
-use super::block_matcher::{self, BlockMatcher, may_select_in};
+use super::block_matcher::{self, BlockMatcher, may_select_in_blob};
 use crate::error::{FormatError, Result};
 use crate::file::{BlobPass, FilePart};
 use crate::geometry::{AreaIndex, Point, Shape};
@@ -92,7 +92,7 @@ impl PreparedSelection {
 
     /// Whether a blob may contain selected objects, according to its entry.
     pub(super) fn may_select(&self, entry: &BlobEntry) -> bool {
-        if !may_have(entry, self.kinds) || !may_select_in(&self.filter, entry) {
+        if !may_have_kinds(entry, self.kinds) || !may_select_in_blob(&self.filter, entry) {
             return false;
         }
         if let Some(part) = &self.part
@@ -109,7 +109,8 @@ impl PreparedSelection {
                 return false;
             }
         }
-        self.boxes.is_none_or(|boxes| may_be_within(entry, &boxes))
+        self.boxes
+            .is_none_or(|boxes| may_have_objects_in(entry, &boxes))
     }
 
     /// Whether the selection has expressions, so that the strings of a block may rule out that it has selected objects.
@@ -123,13 +124,13 @@ impl PreparedSelection {
     }
 
     /// Calls `visit` with the selected objects of a block until `visit` fails. `within` has the objects in the box.
-    pub(super) fn visit<E: From<FormatError>>(
+    pub(super) fn visit_selected<E: From<FormatError>>(
         &self,
         block: &Block<'_>,
         within: Option<&ObjectsWithin>,
         mut visit: impl FnMut(Element<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let matches = block_matcher::select(&self.filter, block)?;
+        let matches = block_matcher::selection_flags(&self.filter, block)?;
         let mut position = 0;
         block.try_for_each(|element| {
             let is_match = matches.as_ref().is_none_or(|matches| matches[position]);
@@ -149,13 +150,13 @@ impl PreparedSelection {
 }
 
 /// Whether a blob may have objects of some kinds.
-pub(super) fn may_have(entry: &BlobEntry, kinds: KindSet) -> bool {
+pub(super) fn may_have_kinds(entry: &BlobEntry, kinds: KindSet) -> bool {
     !entry.is_indexed() || !entry.kinds.intersection(kinds).is_empty()
 }
 
 /// Whether objects of a blob may lie in one of `boxes`. Always returns `true` if the blob is not known to have only
 /// nodes, or if its box is not known.
-pub(super) fn may_be_within(entry: &BlobEntry, boxes: &[Bbox]) -> bool {
+pub(super) fn may_have_objects_in(entry: &BlobEntry, boxes: &[Bbox]) -> bool {
     let has_only_nodes = entry.kinds.single() == Some(ObjectKind::Node);
     if !has_only_nodes || entry.bbox.is_empty() {
         return true;

@@ -52,7 +52,7 @@ impl OutputOptions {
 
     /// Creates a temporary file in `directory`. Also returns the options of an output to this file. `compression`
     /// should be that of the final output, if blobs of the temporary file may be copied to it.
-    pub(crate) fn scratch(
+    pub(crate) fn create_scratch(
         directory: &Path,
         compression: Compression,
     ) -> Result<(ScratchFile, Self)> {
@@ -108,7 +108,7 @@ impl OutputOptions {
     /// at least one file declares locations in ways. The header of the output is not enough to resolve the option,
     /// because it declares locations only if all files do.
     #[must_use]
-    pub(crate) fn for_inputs(mut self, files: &[PbfFile]) -> Self {
+    pub(crate) fn resolve_for_inputs(mut self, files: &[PbfFile]) -> Self {
         let is_located = |file: &PbfFile| file.header.has(feature::LOCATIONS);
         if self.write.way_locations == BlobLocations::DropDeclared && files.iter().any(is_located) {
             self.write.way_locations = BlobLocations::Drop;
@@ -118,7 +118,7 @@ impl OutputOptions {
 
     /// Whether the output is a stream or text. Bytes that were written to a stream cannot be withdrawn, and writing
     /// text is too slow to be repeated.
-    pub(crate) fn is_streamed(&self) -> bool {
+    pub(crate) fn is_stream_or_text(&self) -> bool {
         self.target.is_stream() || self.format != Format::Pbf
     }
 

@@ -43,7 +43,7 @@ pub(crate) fn referenced_ids(
         };
         let search = IdSearch::new(source.file, is_met, source.ctx)?;
         source.scan("find nodes of ways").run(
-            |entry| search.may_find_in(entry),
+            |entry| search.may_have_wanted(entry),
             |_, block| nodes_of_ways(block, is_looked_at).map(|ids| of_ways.add(&ids)),
             |()| {},
         )?;
@@ -116,19 +116,19 @@ fn nodes_of_ways(block: &Block<'_>, is_wanted: impl Fn(i64) -> bool) -> FormatRe
         part.collect_refs(|| true, |way| is_wanted(way.id), &mut refs, &mut ways)?;
         ways.clear();
         if refs.len() > limit {
-            refs = sorted_distinct(std::mem::take(&mut refs));
+            refs = sort_and_dedup(std::mem::take(&mut refs));
             limit = MANY.max(2 * refs.len());
         }
         Ok(())
     })?;
-    Ok(sorted_distinct(refs).as_slice().into())
+    Ok(sort_and_dedup(refs).as_slice().into())
 }
 
 /// The number of ids above which duplicates are removed before all ids are collected.
 const MANY: usize = 1 << 20;
 
 /// Sorts ids in ascending order and removes duplicates.
-pub(crate) fn sorted_distinct(mut ids: Vec<i64>) -> Vec<i64> {
+pub(crate) fn sort_and_dedup(mut ids: Vec<i64>) -> Vec<i64> {
     ids.sort_unstable();
     ids.dedup();
     ids
@@ -143,7 +143,7 @@ struct BlockMembers {
 }
 
 /// Returns the ids of members.
-fn ids_of(members: DistinctList<(ObjectKind, i64)>) -> impl Iterator<Item = ObjectId> {
+fn member_ids(members: DistinctList<(ObjectKind, i64)>) -> impl Iterator<Item = ObjectId> {
     let members = members.finish().into_iter();
     members.map(|(kind, id)| ObjectId { kind, id })
 }
@@ -186,17 +186,17 @@ fn follow_members(source: PlannedFile<'_>, wanted: &IdSets, found: &mut IdSets) 
         let is_met =
             |kind, first, last| kind == ObjectKind::Relation && level.may_meet(first, last);
         let search = IdSearch::new(source.file, is_met, source.ctx)?;
-        let of_level = |entry: &&BlobEntry| search.may_find_in(entry);
+        let of_level = |entry: &&BlobEntry| search.may_have_wanted(entry);
         if source.plan.entries.iter().filter(of_level).count() > blobs / PART_OF_BLOBS {
             break;
         }
         let mut next = IdSet::default();
         let is_of_level = |relation| level.contains(relation);
         source.scan("find members").run(
-            |entry| search.may_find_in(entry),
+            |entry| search.may_have_wanted(entry),
             |_, block| members_in(block, is_of_level, is_of_level),
             |members| {
-                found.extend(ids_of(members.others));
+                found.extend(member_ids(members.others));
                 for (_, child) in members.nested.finish() {
                     found.insert(ObjectKind::Relation, child);
                     if seen.insert(child) {
@@ -230,26 +230,26 @@ fn follow_members_in_all_blobs(
             for (parent, child) in members.nested.finish() {
                 nested.entry(parent).or_default().push(child);
             }
-            found.extend(ids_of(members.others));
+            found.extend(member_ids(members.others));
         },
     )?;
-    let more = follow(wanted, &nested, found.of_mut(ObjectKind::Relation));
+    let more = follow_nested(wanted, &nested, found.of_mut(ObjectKind::Relation));
     if more.is_empty() {
         return Ok(());
     }
     let is_met = |kind, first, last| kind == ObjectKind::Relation && more.may_meet(first, last);
     let search = IdSearch::new(source.file, is_met, source.ctx)?;
     source.scan("find members").run(
-        |entry| search.may_find_in(entry),
+        |entry| search.may_have_wanted(entry),
         |_, block| members_in(block, |relation| more.contains(relation), |_| false),
-        |members| found.extend(ids_of(members.others)),
+        |members| found.extend(member_ids(members.others)),
     )
 }
 
 /// Follows references between relations, starting at the wanted relations. `nested` maps a relation to its member
 /// relations. Adds every member relation that is reached to `found`. Returns the reached relations that are not in
 /// `wanted`.
-fn follow(wanted: &IdSet, nested: &FxHashMap<i64, Vec<i64>>, found: &mut IdSet) -> IdSet {
+fn follow_nested(wanted: &IdSet, nested: &FxHashMap<i64, Vec<i64>>, found: &mut IdSet) -> IdSet {
     let mut more = IdSet::default();
     let is_wanted = |parent: &&i64| wanted.contains(**parent);
     let mut left: Vec<i64> = nested.keys().filter(is_wanted).copied().collect();

@@ -41,7 +41,7 @@ impl RepeatCount {
     }
 
     /// Warns with the number of objects unless it is 0. `path` is their file; `None` if they are in several files.
-    pub(crate) fn warn_of_count(&self, path: Option<&Path>, ctx: &Context) {
+    pub(crate) fn warn_of_repeats(&self, path: Option<&Path>, ctx: &Context) {
         if self.count == 0 {
             return;
         }
@@ -105,7 +105,7 @@ impl ProvenRepeats {
     }
 
     /// Compares the entry of a blob with the entries that were seen before.
-    pub(crate) fn see(&mut self, entry: &BlobEntry) {
+    pub(crate) fn compare_entry(&mut self, entry: &BlobEntry) {
         self.has_deleted |= entry.flags.has(BlobFlags::DELETED);
         let ends = entry.first_key().zip(entry.last_key());
         let Some((first, last)) = ends.filter(|_| is_scanned(entry) && entry.count > 0) else {
@@ -129,7 +129,7 @@ impl ProvenRepeats {
                     again.first.get_or_insert(key);
                 }
             }
-            again.count += u64::from(is_repetitive(entry));
+            again.count += u64::from(has_proven_repeat(entry));
         }
         if self.is_in_order {
             self.ends.clear();
@@ -144,7 +144,7 @@ impl ProvenRepeats {
 
     /// Returns the objects that occur again. If a blob has deleted versions, the file has a history, in which objects
     /// may occur again, so none is returned.
-    pub(crate) fn found(&self) -> RepeatCount {
+    pub(crate) fn proven_repeats(&self) -> RepeatCount {
         if self.has_deleted {
             RepeatCount::default()
         } else {
@@ -167,7 +167,7 @@ pub(crate) fn is_scanned(entry: &BlobEntry) -> bool {
 }
 
 /// Whether the entry of a blob proves that an object occurs twice in it.
-pub(crate) fn is_repetitive(entry: &BlobEntry) -> bool {
+pub(crate) fn has_proven_repeat(entry: &BlobEntry) -> bool {
     entry.count > 0
         && is_scanned(entry)
         && entry.flags.has(BlobFlags::SORTED)

@@ -4,7 +4,9 @@
 //! occurs twice. Only blobs without this proof are watched: those whose ranges of ids overlap, and those whose order of
 //! ids is unknown. Histories and change files have several versions of an object, and are not watched.
 
-use super::repeat_count::{ProvenRepeats, RepeatCount, is_repetitive, is_scanned, is_versioned};
+use super::repeat_count::{
+    ProvenRepeats, RepeatCount, has_proven_repeat, is_scanned, is_versioned,
+};
 use crate::error::{FormatError, FormatResult, Result};
 use crate::file::{BlobDecoder, BlobPlan, HeaderWalker, PbfFile};
 use crate::index::{IdBatch, IdSet};
@@ -35,14 +37,18 @@ pub(crate) enum Repeats {
 /// # Errors
 ///
 /// The plan shows that an object occurs twice.
-pub(crate) fn refuse_repeats(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<Context> {
+pub(crate) fn context_refusing_repeats(
+    file: &PbfFile,
+    plan: &BlobPlan,
+    ctx: &Context,
+) -> Result<Context> {
     let Some(watch) = RepeatWatch::of(file, plan, Repeats::Refused, ctx) else {
         return Ok(ctx.clone());
     };
-    let watched = ctx.clone().watched_by(Arc::new(watch));
+    let watched = ctx.clone().with_watch(Arc::new(watch));
     let mut reader = BlobDecoder::new(&file.input, &watched);
     // An entry may contradict its blob, so only the blob itself is proof.
-    let repetitive = plan.entries.iter().find(|entry| is_repetitive(entry));
+    let repetitive = plan.entries.iter().find(|entry| has_proven_repeat(entry));
     for entry in first_continued_pair(plan)
         .into_iter()
         .flatten()
@@ -53,16 +59,16 @@ pub(crate) fn refuse_repeats(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> 
     Ok(watched)
 }
 
-/// Does the same as [`refuse_repeats`], except under the conventions of osmium, whose command accepts objects that
-/// occur twice.
-pub(crate) fn refuse_repeats_unless_osmium(
+/// Does the same as [`context_refusing_repeats`], except under the conventions of osmium, whose command accepts objects
+/// that occur twice.
+pub(crate) fn context_refusing_unless_osmium(
     file: &PbfFile,
     plan: &BlobPlan,
     ctx: &Context,
 ) -> Result<Context> {
     match ctx.disorder {
         Disorder::Refuse => Ok(ctx.clone()),
-        Disorder::Accept | Disorder::Tell { .. } => refuse_repeats(file, plan, ctx),
+        Disorder::Accept | Disorder::Tell { .. } => context_refusing_repeats(file, plan, ctx),
     }
 }
 
@@ -76,7 +82,7 @@ pub(crate) fn read_and_warn_of_repeats<T>(
 ) -> Result<T> {
     let counting = Counting::begin(file, plan, ctx);
     let result = read(&counting.ctx)?;
-    counting.warn_of_count();
+    counting.warn_of_repeats();
     Ok(result)
 }
 
@@ -100,23 +106,27 @@ impl Counting {
         };
         let watch = watch.map(Arc::new);
         let ctx = match &watch {
-            Some(watch) => ctx.watched_by(watch.clone()),
+            Some(watch) => ctx.with_watch(watch.clone()),
             None => ctx,
         };
         Self { ctx, watch }
     }
 
     /// Warns with the number of objects that occur again, if there are any.
-    pub(crate) fn warn_of_count(&self) {
+    pub(crate) fn warn_of_repeats(&self) {
         if let Some(watch) = &self.watch {
-            watch.findings.warn_of_count(&self.ctx);
+            watch.findings.warn_of_repeats(&self.ctx);
         }
     }
 }
 
 /// Warns about objects that occur twice in a file that is in order, for a command that copies blobs. Decodes only the
 /// blobs that have such objects according to their entries.
-pub(crate) fn warn(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<()> {
+pub(crate) fn warn_of_repeated_objects(
+    file: &PbfFile,
+    plan: &BlobPlan,
+    ctx: &Context,
+) -> Result<()> {
     if plan.first_out_of_place().is_some() || !plan.entries.iter().all(is_scanned) {
         return Ok(());
     }
@@ -128,7 +138,7 @@ pub(crate) fn warn(file: &PbfFile, plan: &BlobPlan, ctx: &Context) -> Result<()>
         for entry in &plan.entries {
             let ends = [entry.first_key(), entry.last_key()];
             let is_continued = ends.iter().flatten().any(|key| keys.contains(key));
-            if is_repetitive(entry) || is_continued {
+            if has_proven_repeat(entry) || is_continued {
                 reader.payload(entry)?;
             }
         }
@@ -156,7 +166,7 @@ fn repeated_ends(plan: &BlobPlan) -> Option<FxHashSet<TypeThenId>> {
     let pairs = filled.clone().zip(filled.skip(1));
     let same = pairs.filter(|(one, next)| one.last_key() == next.first_key());
     let keys: FxHashSet<TypeThenId> = same.filter_map(|(one, _)| one.last_key()).collect();
-    let is_any = !keys.is_empty() || plan.entries.iter().any(is_repetitive);
+    let is_any = !keys.is_empty() || plan.entries.iter().any(has_proven_repeat);
     is_any.then_some(keys)
 }
 
@@ -177,7 +187,7 @@ impl RepeatFindings {
     /// Creates empty findings. Returns `None` if the file is known or stated to be a history or a change file, is known
     /// to have each object once, or has a spatial layout.
     fn of(file: &PbfFile, plan: &BlobPlan, treatment: Repeats, ctx: &Context) -> Option<Self> {
-        let is_history = is_versioned(file, ctx) || plan.any(BlobFlags::DELETED);
+        let is_history = is_versioned(file, ctx) || plan.any_has(BlobFlags::DELETED);
         let are_scanned = plan.entries.iter().all(is_scanned);
         let has_each_once = are_scanned && plan.has_each_object_once();
         if is_history || has_each_once || file.has_spatial_layout() {
@@ -202,7 +212,7 @@ impl RepeatFindings {
         if count == 0 || *self.is_history.get_or_init(|| self.has_deleted()) {
             return Ok(());
         }
-        let object = ObjectId::of_key(first);
+        let object = ObjectId::from_sort_key(first);
         if self.treatment == Repeats::Refused {
             return Err(FormatError::repetition(object, NEED));
         }
@@ -236,9 +246,9 @@ impl RepeatFindings {
     }
 
     /// Warns with the number of objects that occur again, if there are any.
-    fn warn_of_count(&self, ctx: &Context) {
+    fn warn_of_repeats(&self, ctx: &Context) {
         let counted = *lock(&self.counted);
-        counted.warn_of_count(Some(self.input.path()), ctx);
+        counted.warn_of_repeats(Some(self.input.path()), ctx);
     }
 }
 
@@ -316,7 +326,7 @@ impl RepeatWatch {
     /// Adds the ids of a block to the ids of overlapping blobs, and reports those that are there already. `is_strict`
     /// tells whether the ids of the block ascend strictly.
     fn add_ids(&self, block: &Block<'_>, is_strict: bool) -> FormatResult<()> {
-        let ids = ids_of(block)?;
+        let ids = ids_by_kind(block)?;
         let mut found = Repeated::default();
         for (kind, ids) in ObjectKind::ALL.into_iter().zip(&ids) {
             let batch = is_strict.then(|| IdBatch::from(ids.as_slice()));
@@ -330,9 +340,9 @@ impl RepeatWatch {
     }
 
     /// Looks for objects that occur twice within a block.
-    fn look_within(&self, block: &Block<'_>) -> FormatResult<()> {
+    fn find_repeats_within(&self, block: &Block<'_>) -> FormatResult<()> {
         let mut found = Repeated::default();
-        for (kind, ids) in ObjectKind::ALL.into_iter().zip(&ids_of(block)?) {
+        for (kind, ids) in ObjectKind::ALL.into_iter().zip(&ids_by_kind(block)?) {
             found.insert(&mut IdSet::default(), kind, ids);
         }
         found.add_to(&self.findings)
@@ -359,7 +369,7 @@ impl PayloadWatch for RepeatWatch {
             return self.add_ids(&Block::parse_bare(payload)?, is_strict);
         }
         if !is_strict {
-            self.look_within(&Block::parse_bare(payload)?)?;
+            self.find_repeats_within(&Block::parse_bare(payload)?)?;
         }
         self.compare_ends(entry.number, ends)
     }
@@ -393,7 +403,7 @@ impl Repeated {
 }
 
 /// Returns the ids of a block by kind, in the order of the block.
-fn ids_of(block: &Block<'_>) -> FormatResult<[Vec<i64>; 3]> {
+fn ids_by_kind(block: &Block<'_>) -> FormatResult<[Vec<i64>; 3]> {
     let mut ids = [const { Vec::new() }; 3];
     block.for_each_id(|kind, id| ids[kind as usize].push(id))?;
     Ok(ids)
@@ -471,18 +481,18 @@ impl Chosen {
 
     /// Adds the objects that occur again in blobs that are selected as a whole and not decoded, as far as the entries
     /// of these blobs prove it.
-    pub(crate) fn add_copied<'e>(&self, entries: impl Iterator<Item = &'e BlobEntry>) {
+    pub(crate) fn add_repeats_in_copied<'e>(&self, entries: impl Iterator<Item = &'e BlobEntry>) {
         if let Some(findings) = &self.findings {
             let mut proven = ProvenRepeats::new(false);
-            entries.for_each(|entry| proven.see(entry));
-            findings.add_proven(proven.found());
+            entries.for_each(|entry| proven.compare_entry(entry));
+            findings.add_proven(proven.proven_repeats());
         }
     }
 
     /// Warns with the number of objects that were selected again.
-    pub(crate) fn warn_of_count(&self, ctx: &Context) {
+    pub(crate) fn warn_of_repeats(&self, ctx: &Context) {
         if let Some(findings) = &self.findings {
-            findings.warn_of_count(ctx);
+            findings.warn_of_repeats(ctx);
         }
     }
 }

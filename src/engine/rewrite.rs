@@ -44,7 +44,7 @@ impl DecodedBlob<'_> {
         // In blobs with nodes, segments are columns, of which an edit changes only some.
         if entry.kinds == KindSet::of(ObjectKind::Node) {
             let stored = reader.read(entry)?;
-            stored.decode_in_segments(|payload, segments| work(payload, segments.found()))
+            stored.decode_in_segments(|payload, segments| work(payload, segments.into_segmented()))
         } else {
             reader.decode(entry, |payload| work(payload, None))
         }
@@ -127,7 +127,7 @@ impl<'f> Rewrite<'f> {
                     work(&DecodedBlob {
                         entry: &entry,
                         payload,
-                        segments: segments.found(),
+                        segments: segments.into_segmented(),
                     })
                 })
             },

@@ -118,7 +118,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Adds the ids of all relation members of the kind `of_kind` to `all`.
-    pub(crate) fn collect_members(
+    pub(crate) fn collect_member_ids(
         self,
         of_kind: ObjectKind,
         all: &mut impl Extend<i64>,
@@ -197,7 +197,7 @@ impl<'a> Scan<'a> {
                 let mut stored = reader.read(entry)?;
                 if !needs_locations(entry) && !entry.flags.has(BlobFlags::HAS_TABLE) {
                     let prefix = stored.prefix(NodeVersions::needed_bytes)?;
-                    if let Ok(versions) = NodeVersions::in_prefix(prefix)
+                    if let Ok(versions) = NodeVersions::parse_prefix(prefix)
                         && has_exactly_nodes(versions.ids(), entry)
                     {
                         let found = find(VersionedNodes::Versions(&versions));

@@ -61,11 +61,11 @@ impl Shard {
 
 impl WorkItem for Shard {
     fn input_bytes(&self) -> u64 {
-        total(&self.sources, |entry| entry.frame_len)
+        sum_of_entries(&self.sources, |entry| entry.frame_len)
     }
 
     fn held_bytes(&self) -> u64 {
-        total(&self.sources, |entry| entry.payload_len)
+        sum_of_entries(&self.sources, |entry| entry.payload_len)
     }
 }
 
@@ -110,7 +110,7 @@ impl MergeStep {
 }
 
 /// Returns the sum of `value` over the entries of `sources`.
-fn total(sources: &[Source], value: fn(&BlobEntry) -> u32) -> u64 {
+fn sum_of_entries(sources: &[Source], value: fn(&BlobEntry) -> u32) -> u64 {
     sources
         .iter()
         .map(|source| u64::from(value(&source.entry)))
@@ -119,7 +119,7 @@ fn total(sources: &[Source], value: fn(&BlobEntry) -> u32) -> u64 {
 
 /// Whether two blobs have equal payloads according to their content hashes, have objects of a single kind, and contain
 /// each id once.
-pub(crate) fn are_equal(one: &BlobEntry, other: &BlobEntry) -> bool {
+pub(crate) fn have_equal_payloads(one: &BlobEntry, other: &BlobEntry) -> bool {
     let hashed = |entry: &BlobEntry| entry.flags.has(BlobFlags::HASHED);
     hashed(one)
         && hashed(other)
@@ -140,10 +140,10 @@ pub(crate) enum EqualBlobs {
 }
 
 /// Sorts blobs by their first keys. Of adjacent equal blobs, keeps only the one that `equal` selects.
-pub(crate) fn without_equals(mut blobs: Vec<Source>, equal: EqualBlobs) -> Vec<Source> {
+pub(crate) fn sort_and_drop_equal(mut blobs: Vec<Source>, equal: EqualBlobs) -> Vec<Source> {
     blobs.sort_by_key(|source| source.entry.first_key());
     blobs.dedup_by(|later, kept| {
-        let are_equal = are_equal(&later.entry, &kept.entry);
+        let are_equal = have_equal_payloads(&later.entry, &kept.entry);
         if are_equal && equal == EqualBlobs::KeepLast {
             *kept = *later;
         }
@@ -164,12 +164,12 @@ pub(crate) fn plan_steps(blobs: Vec<Source>, shard_bytes: u64) -> Vec<MergeStep>
     let mut last: Option<TypeThenId> = None;
     for source in blobs {
         if !cluster.is_empty() && source.entry.first_key() > last {
-            end_cluster(std::mem::take(&mut cluster), shard_bytes, &mut steps);
+            push_cluster_steps(std::mem::take(&mut cluster), shard_bytes, &mut steps);
         }
         last = source.entry.last_key().max(last);
         cluster.push(source);
     }
-    end_cluster(cluster, shard_bytes, &mut steps);
+    push_cluster_steps(cluster, shard_bytes, &mut steps);
     steps.extend(empty.into_iter().map(MergeStep::Copy));
     steps
 }
@@ -177,10 +177,10 @@ pub(crate) fn plan_steps(blobs: Vec<Source>, shard_bytes: u64) -> Vec<MergeStep>
 impl MergeStep {
     /// Replaces a copy of a blob in which ids may repeat with a merge of that blob alone, which can remove duplicates.
     /// Returns other steps unchanged.
-    pub(crate) fn with_each_id_once(self) -> Self {
+    pub(crate) fn merge_if_ids_may_repeat(self) -> Self {
         match self {
             Self::Copy(source) if !source.entry.flags.has(BlobFlags::UNIQUE_IDS) => {
-                self.encoded_anew()
+                self.into_merge()
             }
             step => step,
         }
@@ -188,7 +188,7 @@ impl MergeStep {
 
     /// Replaces a copy of a blob with a merge of that blob alone, which re-encodes it. This is needed for blobs of a
     /// temporary file, which do not have the compression of the output. Returns other steps unchanged.
-    pub(crate) fn encoded_anew(self) -> Self {
+    pub(crate) fn into_merge(self) -> Self {
         match self {
             Self::Copy(source) => Self::Merge(Shard::of(source)),
             merge => merge,
@@ -197,14 +197,14 @@ impl MergeStep {
 }
 
 /// Adds the steps that write the blobs of a cluster to `steps`.
-fn end_cluster(cluster: Vec<Source>, shard_bytes: u64, steps: &mut Vec<MergeStep>) {
+fn push_cluster_steps(cluster: Vec<Source>, shard_bytes: u64, steps: &mut Vec<MergeStep>) {
     match cluster.as_slice() {
         [] => {}
         [single] if single.entry.flags.has(BlobFlags::SORTED) => {
             steps.push(MergeStep::Copy(*single))
         }
         _ => steps.extend(
-            shards(cluster, shard_bytes)
+            cut_into_shards(cluster, shard_bytes)
                 .into_iter()
                 .map(MergeStep::Merge),
         ),
@@ -213,7 +213,7 @@ fn end_cluster(cluster: Vec<Source>, shard_bytes: u64, steps: &mut Vec<MergeStep
 
 /// Cuts a cluster, which must be sorted by first keys, into shards. The payloads of a shard have about `shard_bytes`
 /// bytes in total.
-pub(crate) fn shards(cluster: Vec<Source>, shard_bytes: u64) -> Vec<Shard> {
+pub(crate) fn cut_into_shards(cluster: Vec<Source>, shard_bytes: u64) -> Vec<Shard> {
     let cluster = Arc::new(cluster);
     let cuts = shard_keys(&cluster, shard_bytes);
     let starts = std::iter::once(None).chain(cuts.iter().copied().map(Some));

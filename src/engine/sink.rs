@@ -63,7 +63,7 @@ impl Sink {
         let write = output.write.for_header(&header);
         let open = OpenOutput::open(output.target.clone(), ctx)?;
         let encoders = Encoders::new(write, ctx);
-        Self::in_output(
+        Self::begin_in_output(
             open,
             output.format.clone(),
             write,
@@ -75,7 +75,7 @@ impl Sink {
     }
 
     /// Begins a file in an open output. All outputs that are written at the same time share `encoders`.
-    pub(crate) fn in_output(
+    pub(crate) fn begin_in_output(
         output: OpenOutput,
         format: Format,
         write: WriteOptions,
@@ -101,7 +101,8 @@ impl Sink {
     }
 
     /// Appends the outcome of a blob of `input`. Counts the blob unless the outcome is [`BlobOutcome::Drop`] or
-    /// [`BlobOutcome::Insert`]. Blobs that are left out undecoded are counted by [`skip`](Self::skip).
+    /// [`BlobOutcome::Insert`]. Blobs that are left out undecoded are counted by
+    /// [`count_skipped_blob`](Self::count_skipped_blob).
     pub(crate) fn add(&mut self, input: &Input, outcome: BlobOutcome) -> Result<()> {
         match outcome {
             BlobOutcome::Drop => Ok(()),
@@ -159,7 +160,7 @@ impl Sink {
     }
 
     /// Counts an input blob that was left out without a visit to its objects.
-    pub(crate) fn skip(&mut self) {
+    pub(crate) fn count_skipped_blob(&mut self) {
         self.summary.blobs_skipped += 1;
     }
 
@@ -218,7 +219,7 @@ impl ClosedSink {
     }
 
     /// Begins a table of ids after the blobs, and returns the writer. Returns `None` if the file gets no such table.
-    pub(crate) fn id_table_writer(&mut self) -> Option<&mut PbfWriter> {
+    pub(crate) fn begin_id_table(&mut self) -> Option<&mut PbfWriter> {
         match &mut self.file {
             ClosedFile::Pbf(writer) => writer.begin_id_table().then_some(writer),
             ClosedFile::Text(_) => None,

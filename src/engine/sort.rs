@@ -15,9 +15,9 @@ mod stored;
 use crate::engine::changesets;
 use crate::engine::headers::merged_header;
 use crate::engine::location_form::LocationForm;
-use crate::engine::repeat_count::{RepeatCount, is_repetitive, is_versioned};
+use crate::engine::repeat_count::{RepeatCount, has_proven_repeat, is_versioned};
 use crate::engine::repeats;
-use crate::engine::shards::{MergeStep, Shard, Source, Sources, plan_steps, without_equals};
+use crate::engine::shards::{MergeStep, Shard, Source, Sources, plan_steps, sort_and_drop_equal};
 use crate::engine::sink::{BlobOutcome, Sink};
 use crate::engine::{OutputOptions, WriteSummary, copy_size_hint};
 use crate::error::{FormatResult, Result};
@@ -112,7 +112,7 @@ enum ResolvedDedupe {
 
 impl ResolvedDedupe {
     /// Returns the flag that marks blobs in which no version has to be removed or moved.
-    const fn order(self) -> BlobFlags {
+    const fn unchanged_flag(self) -> BlobFlags {
         match self {
             Self::All => BlobFlags::SORTED,
             Self::EachVersion(_) | Self::HighestVersion | Self::LastChange(_) => {
@@ -171,7 +171,7 @@ const SHARD_BYTES: u64 = 32 << 20;
 pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> Result<Summary> {
     let mut header = merged_header(&files)?;
     let job = &SortJob {
-        output: job.output.clone().for_inputs(&files),
+        output: job.output.clone().resolve_for_inputs(&files),
         ..job.clone()
     };
     // `copy_while_sorted` announces a phase itself, and a single file that is in order needs no other phase.
@@ -186,7 +186,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
             CopyAttempt::Unsorted(plan) => plans.push(plan),
         }
     }
-    let tells = tells_repeats(job, kept, &files, &plans, ctx);
+    let tells = should_warn_of_repeats(job, kept, &files, &plans, ctx);
     let mut locations = match (job.keeps_locations, kept) {
         (true, ResolvedDedupe::All) => WayLocationRule::Keep,
         _ => WayLocationRule::decide(&files, &plans, kept, &mut header, ctx)?,
@@ -195,7 +195,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
     let steps = plan_merge_steps(plans, kept);
     let merged = steps.iter().map(MergeStep::blobs_merged).sum();
     let scratch = job.output.target.scratch_directory();
-    let runs = merge::sorted_runs(&inputs, &steps, SHARD_BYTES, &scratch, ctx)?;
+    let runs = merge::sort_clusters_into_runs(&inputs, &steps, SHARD_BYTES, &scratch, ctx)?;
     let steps = match &runs {
         None => steps,
         Some(runs) => {
@@ -213,7 +213,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
     let hint = hints.fold(SizeHint::default(), SizeHint::and);
     let mut sink = Sink::create(&job.output, header, hint, ctx)?;
     let repeated = write_steps(job, &inputs, steps, &rules, &mut sink, ctx)?;
-    repeated.warn_of_count(only_path(&files), ctx);
+    repeated.warn_of_repeats(only_path(&files), ctx);
     if job.changesets {
         changesets::put_sorted(
             &files,
@@ -224,7 +224,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
         )?;
     }
     Ok(Summary {
-        contradicting_locations: rules.locations.contradictions(),
+        contradicting_locations: rules.locations.contradiction_count(),
         ..Summary::of(sink.finish()?, merged)
     })
 }
@@ -264,7 +264,7 @@ fn check_order(job: &SortJob, source: PlannedFile<'_>, is_one_of_several: bool) 
 }
 
 /// Whether to warn of objects that occur again. Repetitions are normal in histories and change files.
-fn tells_repeats(
+fn should_warn_of_repeats(
     job: &SortJob,
     kept: ResolvedDedupe,
     files: &[PbfFile],
@@ -274,7 +274,7 @@ fn tells_repeats(
     job.tells_repeats
         && kept == ResolvedDedupe::All
         && !files.iter().any(|file| is_versioned(file, ctx))
-        && !plans.iter().any(|plan| plan.any(BlobFlags::DELETED))
+        && !plans.iter().any(|plan| plan.any_has(BlobFlags::DELETED))
 }
 
 /// Returns the path of the only file; `None` if there are several files.
@@ -296,9 +296,9 @@ fn plan_merge_steps(plans: Vec<BlobPlan>, kept: ResolvedDedupe) -> Vec<MergeStep
         .collect();
     match kept {
         ResolvedDedupe::All => plan_steps(blobs, SHARD_BYTES),
-        _ => plan_steps(without_equals(blobs, kept.equal_blobs()), SHARD_BYTES)
+        _ => plan_steps(sort_and_drop_equal(blobs, kept.equal_blobs()), SHARD_BYTES)
             .into_iter()
-            .map(MergeStep::with_each_id_once)
+            .map(MergeStep::merge_if_ids_may_repeat)
             .collect(),
     }
 }
@@ -357,8 +357,8 @@ struct SortRules {
 impl SortRules {
     /// Counts the objects that occur again in a blob that is copied. Decodes the blob only if its entry says that there
     /// are such objects.
-    fn repeated_in(&self, sources: &mut Sources, source: &Source) -> Result<RepeatCount> {
-        if !self.tells_repeats || !is_repetitive(&source.entry) {
+    fn count_repeats_in(&self, sources: &mut Sources, source: &Source) -> Result<RepeatCount> {
+        if !self.tells_repeats || !has_proven_repeat(&source.entry) {
             return Ok(RepeatCount::default());
         }
         let payload = sources.payload(source)?;
@@ -384,7 +384,7 @@ fn copy_while_sorted(
 ) -> Result<CopyAttempt> {
     // Bytes that were written to a stream cannot be withdrawn, and text is slow to write. A stream or a text file is
     // therefore not written before the order is known.
-    let mut sink = if job.output.is_streamed() {
+    let mut sink = if job.output.is_stream_or_text() {
         None
     } else {
         let mut size_hint = copy_size_hint(file);
@@ -403,7 +403,7 @@ fn copy_while_sorted(
         || (),
         |reader, (), step| step.resolve(reader),
         |entry| {
-            let in_place = entry.flags.has(kept.order()) && entry.first_key() > last;
+            let in_place = entry.flags.has(kept.unchanged_flag()) && entry.first_key() > last;
             last = entry.last_key().max(last);
             entries.push(entry);
             if !in_place {
@@ -419,14 +419,14 @@ fn copy_while_sorted(
         None => CopyAttempt::Unsorted(BlobPlan { entries }),
         Some(sink) => {
             let plan = BlobPlan { entries };
-            if tells_repeats(
+            if should_warn_of_repeats(
                 job,
                 kept,
                 std::slice::from_ref(file),
                 std::slice::from_ref(&plan),
                 ctx,
             ) {
-                repeats::warn(file, &plan, ctx)?;
+                repeats::warn_of_repeated_objects(file, &plan, ctx)?;
             }
             CopyAttempt::Sorted(Summary::of(sink.finish()?, 0))
         }
@@ -459,7 +459,7 @@ fn write_steps(
                 Ok((changed, RepeatCount::default()))
             }
             MergeStep::Copy(source) => {
-                let found = rules.repeated_in(sources, &source)?;
+                let found = rules.count_repeats_in(sources, &source)?;
                 Ok(((source.file, BlobOutcome::Copy(source.entry)), found))
             }
             MergeStep::Merge(shard) => {

@@ -64,7 +64,7 @@ pub(crate) fn for_each_stored_location(
     if ways.is_empty() {
         return Ok(());
     }
-    block.for_each_way_with_locations(
+    block.for_each_wanted_way(
         |way| ways.binary_search(&way).is_ok(),
         |way, refs, stored| {
             for (id, location) in refs.iter().zip(stored.unwrap_or_default()) {
@@ -78,9 +78,12 @@ pub(crate) fn for_each_stored_location(
 
 /// Returns the nodes whose locations the kept ways of a block store. `is_kept` has an element for each way. Nodes can
 /// occur several times.
-pub(crate) fn nodes_located_by(block: &Block<'_>, is_kept: &[bool]) -> FormatResult<Vec<i64>> {
+pub(crate) fn nodes_with_stored_locations(
+    block: &Block<'_>,
+    is_kept: &[bool],
+) -> FormatResult<Vec<i64>> {
     let mut nodes = Vec::new();
-    block.for_each_way_with_locations(
+    block.for_each_wanted_way(
         |index| is_kept.get(index) == Some(&true),
         |_, refs, stored| {
             let stored = refs.iter().zip(stored.unwrap_or_default());
@@ -127,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_way_says_where_a_node_is_whatever_the_order() {
+    fn the_newest_way_decides_the_location_in_any_order() {
         let age = |timestamp, version, id| WayAge {
             timestamp,
             version,

@@ -83,25 +83,28 @@ fn format_count(count: u64, one: &str, many: &str) -> String {
 }
 
 /// Warns that `count` control characters were written to an XML document as references. Does nothing if `count` is 0.
-pub(crate) fn warn_of_inexpressible(count: u64, ctx: &Context) {
+pub(crate) fn warn_of_control_characters(count: u64, ctx: &Context) {
     if count == 0 {
         return;
     }
     ctx.warn(format!(
         "{} written as references like &#x1;: strict readers will refuse them (OPL has no such limit)",
-        control_characters(count)
+        describe_control_characters(count)
     ));
 }
 
 /// Warns that `count` control characters were replaced in an XML document. Does nothing if `count` is 0.
-pub(crate) fn warn_of_replaced(count: u64, ctx: &Context) {
+pub(crate) fn warn_of_replaced_characters(count: u64, ctx: &Context) {
     if count > 0 {
-        ctx.warn(format!("{} replaced by U+FFFD", control_characters(count)));
+        ctx.warn(format!(
+            "{} replaced by U+FFFD",
+            describe_control_characters(count)
+        ));
     }
 }
 
 /// Returns the first words of a warning about `count` control characters.
-fn control_characters(count: u64) -> String {
+fn describe_control_characters(count: u64) -> String {
     let (one, many) = (
         "control character, which XML 1.0 does not know, was",
         "control characters, which XML 1.0 does not know, were",
@@ -133,7 +136,7 @@ impl UnflushedText {
                 "{nodes} coordinates finer than 1e-7 degree: they were rounded"
             ));
         }
-        warn_of_inexpressible(inexpressible, &self.ctx);
+        warn_of_control_characters(inexpressible, &self.ctx);
         Ok(Written {
             bytes,
             objects: Some(objects),
@@ -283,7 +286,9 @@ impl TextEncoders {
     /// Adds converted text to the document of its output.
     fn write(&self, chunk: TextPortion) -> Result<()> {
         let mut documents = self.documents.borrow_mut();
-        let document = documents[chunk.index].as_mut().ok_or_else(finished_error)?;
+        let document = documents[chunk.index]
+            .as_mut()
+            .ok_or_else(error_of_finished_output)?;
         document.objects += chunk.text.objects;
         document.order.append(&chunk.order);
         document.inexact += chunk.inexact;
@@ -296,7 +301,9 @@ impl TextEncoders {
     fn add_text(&self, index: usize, text: &str) -> Result<()> {
         self.write_all()?;
         let mut documents = self.documents.borrow_mut();
-        let document = documents[index].as_mut().ok_or_else(finished_error)?;
+        let document = documents[index]
+            .as_mut()
+            .ok_or_else(error_of_finished_output)?;
         document.file.add_text(text)
     }
 
@@ -314,14 +321,14 @@ impl TextEncoders {
         self.write_all()?;
         let document = self.documents.borrow_mut()[index].take();
         Ok(UnflushedText {
-            document: document.ok_or_else(finished_error)?,
+            document: document.ok_or_else(error_of_finished_output)?,
             ctx: self.ctx.clone(),
         })
     }
 }
 
 /// Returns the error for text that is added to a finished output.
-fn finished_error() -> Error {
+fn error_of_finished_output() -> Error {
     Error::internal("a text without its output")
 }
 
@@ -378,7 +385,7 @@ impl ChunkWriter<'_> {
         let is_exact = block.units.is_exact_in_e7();
         let (mut cursor, mut object, mut info) = (block.cursor(), Object::default(), None);
         while let Some(element) = cursor.next()? {
-            let has_same_info = object.fill_next(&element, &block, &mut info)?;
+            let has_same_info = object.fill_reusing_info(&element, &block, &mut info)?;
             self.order
                 .add((element.key, object.info.version.unwrap_or(0)));
             if !is_exact {

@@ -79,7 +79,7 @@ impl WaySearch<'_> {
                 entry.kinds.contains(ObjectKind::Way) && is_read()
             },
             |entry, block| {
-                let nodes = WayNodes::of(block)?;
+                let nodes = WayNodes::from_block(block)?;
                 let mut ways = self.changed_ways(entry, &nodes);
                 ways.extend(ways_with_nodes(&nodes, &all));
                 ways.sort_unstable();
@@ -136,8 +136,8 @@ impl WaySearch<'_> {
         found: &mut BlobWays,
     ) -> FormatResult<()> {
         let is_wanted = |way: usize| ways.binary_search(&way).is_ok();
-        block.for_each_way_with_locations(is_wanted, |way, refs, stored| {
-            self.visit(found, way, refs, stored);
+        block.for_each_wanted_way(is_wanted, |way, refs, stored| {
+            self.visit_way(found, way, refs, stored);
         })?;
         found.ages = way_ages(block, &found.ways)?;
         let is_replaced: Vec<bool> = found.ages.iter().map(|way| self.is_replaced(way)).collect();
@@ -148,7 +148,7 @@ impl WaySearch<'_> {
 
     /// Adds the facts about the way with the index `way` to `found`. `refs` are the nodes of the way, and `stored` are
     /// the locations that the way stores for them.
-    fn visit(
+    fn visit_way(
         &self,
         found: &mut BlobWays,
         way: usize,

@@ -201,7 +201,7 @@ impl BlobPlan {
     }
 
     /// Whether at least one entry has `flag`.
-    pub(crate) fn any(&self, flag: BlobFlags) -> bool {
+    pub(crate) fn any_has(&self, flag: BlobFlags) -> bool {
         self.entries.iter().any(|entry| entry.flags.has(flag))
     }
 
@@ -262,7 +262,7 @@ impl BlobPlan {
 
     /// Fails if [`check_order`](Self::check_order) fails. Also fails if the file is a history or change file and its
     /// entries do not prove that each object occurs only once, unless [`Context::disorder`] accepts that.
-    pub(crate) fn check_current(&self, file: &PbfFile, ctx: &Context) -> Result<()> {
+    pub(crate) fn check_is_current(&self, file: &PbfFile, ctx: &Context) -> Result<()> {
         self.check_order(file, ctx)?;
         let refuses = ctx.disorder == Disorder::Refuse && file.header.has(feature::HISTORY);
         if refuses && !self.has_each_object_once() {
@@ -277,7 +277,7 @@ impl BlobPlan {
     /// objects, and its entries do not prove that each object occurs only once. If [`Context::disorder`] differs from
     /// [`Disorder::Refuse`], every file with deleted objects is treated as a history file.
     pub(crate) fn is_history(&self, file: &PbfFile, ctx: &Context) -> bool {
-        let has_deleted = self.any(BlobFlags::DELETED);
+        let has_deleted = self.any_has(BlobFlags::DELETED);
         let is_accepted = ctx.disorder == Disorder::Refuse || !has_deleted;
         (file.header.has(feature::HISTORY) || has_deleted)
             && !(is_accepted && self.has_each_object_once())
@@ -286,7 +286,7 @@ impl BlobPlan {
     /// Returns the summary of a table of contents with these entries and `flags`. Returns `None` unless each blob has
     /// objects of a single kind, and all facts about each blob are known.
     pub(crate) fn summary(&self, flags: TocFlags) -> Option<TocSummary> {
-        TocSummary::of(&self.entries, self.is_sorted(), flags)
+        TocSummary::from_entries(&self.entries, self.is_sorted(), flags)
     }
 
     /// Whether all objects are in canonical order. Returns `None` if the entries leave this open, because a blob was
@@ -309,14 +309,14 @@ mod tests {
     use super::*;
     use crate::osm::ObjectKind;
 
-    fn kinds_only(kind: ObjectKind) -> BlobEntry {
+    fn entry_with_kind_only(kind: ObjectKind) -> BlobEntry {
         BlobEntry {
             kinds: KindSet::of(kind),
             ..BlobEntry::default()
         }
     }
 
-    fn scanned(kind: ObjectKind, ids: (i64, i64)) -> BlobEntry {
+    fn scanned_entry(kind: ObjectKind, ids: (i64, i64)) -> BlobEntry {
         let mut flags = BlobFlags::default();
         for flag in [BlobFlags::SCANNED, BlobFlags::SORTED, BlobFlags::UNIQUE_IDS] {
             flags.set(flag, true);
@@ -338,27 +338,27 @@ mod tests {
             entries: entries.to_vec(),
         };
         let in_order = plan(&[
-            scanned(Node, (1, 9)),
-            kinds_only(Node),
-            scanned(Node, (10, 19)),
-            kinds_only(Way),
-            kinds_only(Way),
-            scanned(Way, (-5, 7)),
+            scanned_entry(Node, (1, 9)),
+            entry_with_kind_only(Node),
+            scanned_entry(Node, (10, 19)),
+            entry_with_kind_only(Way),
+            entry_with_kind_only(Way),
+            scanned_entry(Way, (-5, 7)),
         ]);
         assert_eq!(in_order.first_out_of_place(), None);
         assert_eq!(in_order.first_continued(), None);
         assert_eq!(in_order.is_sorted(), None);
         assert!(!in_order.has_each_object_once());
         let by_ids = plan(&[
-            scanned(Node, (10, 19)),
-            kinds_only(Node),
-            scanned(Node, (1, 9)),
+            scanned_entry(Node, (10, 19)),
+            entry_with_kind_only(Node),
+            scanned_entry(Node, (1, 9)),
         ]);
         assert_eq!(by_ids.is_sorted(), Some(false));
         for kinds in [
-            [scanned(Way, (1, 9)), kinds_only(Node)],
-            [kinds_only(Way), scanned(Node, (1, 9))],
-            [kinds_only(Way), kinds_only(Node)],
+            [scanned_entry(Way, (1, 9)), entry_with_kind_only(Node)],
+            [entry_with_kind_only(Way), scanned_entry(Node, (1, 9))],
+            [entry_with_kind_only(Way), entry_with_kind_only(Node)],
         ] {
             assert_eq!(plan(&kinds).is_sorted(), Some(false));
         }

@@ -76,7 +76,7 @@ impl<R: Read> BlobStream<R> {
         let missing = || FormatError::truncated("the stream is empty");
         let (kind, body) = blobs.read_frame()?.ok_or_else(|| place.error(missing()))?;
         let header = match kind {
-            BlobKind::Header => decode_part(&body, |payload| Ok(HeaderBlock::parse(payload)?.0)),
+            BlobKind::Header => with_payload(&body, |payload| Ok(HeaderBlock::parse(payload)?.0)),
             _ => Err(FormatError::new("the first blob is not an OSMHeader")),
         };
         blobs.header = header.map_err(|error| place.error(error))?;
@@ -123,13 +123,13 @@ impl<R: Read> BlobStream<R> {
                 Ok(0) => break,
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.read_error(error)),
+                Err(error) => return Err(self.error_of_read(error)),
             }
         }
         Ok(filled)
     }
 
-    fn read_error(&self, error: io::Error) -> Error {
+    fn error_of_read(&self, error: io::Error) -> Error {
         Error::io(&self.next.path, "cannot read", error)
     }
 
@@ -204,7 +204,7 @@ impl DataBlob {
                 .and_then(|blob| put_host_objects(&blob, &mut payload))
                 .map(|()| payload)
         } else {
-            decode_part(&self.body, |payload| Ok(payload.to_vec()))
+            with_payload(&self.body, |payload| Ok(payload.to_vec()))
         };
         let payload = payload.and_then(|payload| {
             check_entry(&payload, &self.entry)?;
@@ -218,7 +218,7 @@ impl DataBlob {
 }
 
 /// Calls `read` with the uncompressed payload of a Blob message.
-fn decode_part<T>(body: &[u8], read: impl FnOnce(&[u8]) -> FormatResult<T>) -> FormatResult<T> {
+fn with_payload<T>(body: &[u8], read: impl FnOnce(&[u8]) -> FormatResult<T>) -> FormatResult<T> {
     thread_local! {
         static DECOMPRESSOR: RefCell<Decompressor> = RefCell::default();
     }

@@ -101,13 +101,13 @@ impl PbfFile {
                 &read
             }
         };
-        let parts = divide(entries, parts).into_iter();
+        let parts = divide_blobs(entries, parts).into_iter();
         Ok(parts.filter_map(FilePart::of).collect())
     }
 }
 
 /// Divides the blobs of a file into consecutive ranges.
-pub(crate) fn divide(entries: &[BlobEntry], parts: Parts) -> Vec<&[BlobEntry]> {
+pub(crate) fn divide_blobs(entries: &[BlobEntry], parts: Parts) -> Vec<&[BlobEntry]> {
     let len = |entry: &BlobEntry| u64::from(entry.frame_len);
     let total: u64 = entries.iter().map(len).sum();
     let (mut ranges, mut rest) = (Vec::new(), entries);
@@ -143,13 +143,13 @@ pub(crate) fn divide(entries: &[BlobEntry], parts: Parts) -> Vec<&[BlobEntry]> {
 mod tests {
     use super::*;
 
-    fn cut(lens: &[u32], parts: Parts) -> Vec<usize> {
+    fn part_lengths(lens: &[u32], parts: Parts) -> Vec<usize> {
         let entries = lens.iter().map(|len| BlobEntry {
             frame_len: *len,
             ..BlobEntry::default()
         });
         let entries: Vec<_> = entries.collect();
-        divide(&entries, parts)
+        divide_blobs(&entries, parts)
             .into_iter()
             .map(<[_]>::len)
             .collect()
@@ -157,13 +157,13 @@ mod tests {
 
     #[test]
     fn parts_have_about_equal_sizes_or_at_most_the_given_size() {
-        assert_eq!(cut(&[10; 9], Parts::Count(3)), [3, 3, 3]);
-        assert_eq!(cut(&[10; 10], Parts::Count(3)), [3, 4, 3]);
-        assert_eq!(cut(&[90, 1, 1, 1, 1, 1], Parts::Count(2)), [1, 5]);
-        assert_eq!(cut(&[10; 3], Parts::Count(8)), [1, 1, 1]);
-        assert_eq!(cut(&[10; 5], Parts::Size(25)), [2, 2, 1]);
-        assert_eq!(cut(&[10, 99, 10], Parts::Size(25)), [1, 1, 1]);
-        assert_eq!(cut(&[10; 3], Parts::Size(u64::MAX)), [3]);
-        assert!(cut(&[], Parts::Count(3)).is_empty());
+        assert_eq!(part_lengths(&[10; 9], Parts::Count(3)), [3, 3, 3]);
+        assert_eq!(part_lengths(&[10; 10], Parts::Count(3)), [3, 4, 3]);
+        assert_eq!(part_lengths(&[90, 1, 1, 1, 1, 1], Parts::Count(2)), [1, 5]);
+        assert_eq!(part_lengths(&[10; 3], Parts::Count(8)), [1, 1, 1]);
+        assert_eq!(part_lengths(&[10; 5], Parts::Size(25)), [2, 2, 1]);
+        assert_eq!(part_lengths(&[10, 99, 10], Parts::Size(25)), [1, 1, 1]);
+        assert_eq!(part_lengths(&[10; 3], Parts::Size(u64::MAX)), [3]);
+        assert!(part_lengths(&[], Parts::Count(3)).is_empty());
     }
 }

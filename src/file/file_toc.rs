@@ -32,7 +32,7 @@ impl PbfFile {
             Ok(toc) => {
                 if self.check_length(toc.data_end)? {
                     let hosts = Vec::new();
-                    self.take_toc(FoundToc { toc, hosts }, self.input.len());
+                    self.accept_toc(FoundToc { toc, hosts }, self.input.len());
                     self.drop_copied_tocs()?;
                 }
             }
@@ -68,7 +68,7 @@ impl PbfFile {
             return Ok(());
         }
         match self.read_toc(start, ctx)? {
-            Ok(found) => self.take_toc(found, start),
+            Ok(found) => self.accept_toc(found, start),
             Err(problem) => {
                 self.reject_toc(&problem);
                 if !self.recognize_damaged_toc(start)? {
@@ -137,7 +137,7 @@ impl PbfFile {
             None => self.read_toc(start, ctx)?,
         };
         match found {
-            Ok(found) => self.take_toc(found, start),
+            Ok(found) => self.accept_toc(found, start),
             Err(problem) if self.recognize_damaged_toc(start)? => self.reject_toc(&problem),
             // No table begins at `start`. This offset comes from the trailer at the end of the file, so the trailer
             // belongs to another file.
@@ -252,12 +252,12 @@ impl PbfFile {
 
     /// Whether the file can have the spatial layout that its table of contents declares. A spatial layout requires that
     /// the file is not a history file, and that all its ways have locations.
-    fn may_be_spatial(&self, toc: &Toc) -> bool {
-        self.may_declare_spatial() && toc.entries.iter().all(has_located_ways)
+    fn may_have_spatial_layout(&self, toc: &Toc) -> bool {
+        self.header_allows_spatial_layout() && toc.entries.iter().all(has_located_ways)
     }
 
     /// Whether the header allows a spatial layout, because it declares locations in ways and no history.
-    pub(super) fn may_declare_spatial(&self) -> bool {
+    pub(super) fn header_allows_spatial_layout(&self) -> bool {
         let declares = |feature| self.header.has(feature);
         declares(feature::LOCATIONS) && !declares(feature::HISTORY)
     }
@@ -266,10 +266,10 @@ impl PbfFile {
     /// [`toc_problem`](PbfFile::toc_problem). All entries of the table must be [possible](is_possible). The data that
     /// the table describes must end at `start`, or before `start` if a table of ids in blobs of its own follows the
     /// data.
-    fn take_toc(&mut self, found: FoundToc, start: u64) {
+    fn accept_toc(&mut self, found: FoundToc, start: u64) {
         let FoundToc { mut toc, mut hosts } = found;
         let end = toc.entries.last().map_or(self.data_start, BlobEntry::end);
-        let id_table = id_table_of(&toc, end, start);
+        let id_table = id_table_place(&toc, end, start);
         let fits = match &id_table {
             Some(place) if place.directory.is_none() => end < start,
             _ => end == start,
@@ -286,7 +286,7 @@ impl PbfFile {
         toc.entries.append(&mut hosts);
         if !fits || stated_end != end || !toc.entries.iter().all(is_possible) {
             self.toc_problem = Some("the table of contents does not fit the file".into());
-        } else if toc.flags.spatial && !self.may_be_spatial(&toc) {
+        } else if toc.flags.spatial && !self.may_have_spatial_layout(&toc) {
             self.toc_problem = Some(
                 "the table of contents declares a spatial layout, which only current data with locations in all ways can \
                  have"
@@ -311,7 +311,7 @@ pub(crate) fn read_toc_tail(input: &Input) -> Result<Vec<u8>> {
 
 /// Returns the position of the table of ids, if `toc` announces one. The last blob that `toc` describes ends at `end`,
 /// and the table of contents begins at `start`.
-fn id_table_of(toc: &Toc, end: u64, start: u64) -> Option<IdTablePlace> {
+fn id_table_place(toc: &Toc, end: u64, start: u64) -> Option<IdTablePlace> {
     if !toc.flags.id_table {
         return None;
     }
@@ -368,7 +368,7 @@ mod tests {
 
     /// Writes a file with one blob for each of `ways`. The table of contents of the file declares a spatial layout.
     /// Returns the problem that is found in the table when the file is opened.
-    fn problem_of(ways: &[Object<'_>]) -> Option<String> {
+    fn toc_problem_of(ways: &[Object<'_>]) -> Option<String> {
         let directory = tempfile::tempdir().unwrap();
         let (path, ctx) = (directory.path().join("a.osm.pbf"), Context::default());
         let mut header = HeaderBlock::default();
@@ -396,10 +396,10 @@ mod tests {
     fn a_spatial_layout_needs_locations_in_each_blob_of_ways() {
         let (located, empty) = (way(1, &[1, 2], true), way(2, &[], false));
         let bare = way(3, &[1, 2], false);
-        assert_eq!(problem_of(&[located.clone(), empty.clone()]), None);
-        assert_eq!(problem_of(&[]), None);
+        assert_eq!(toc_problem_of(&[located.clone(), empty.clone()]), None);
+        assert_eq!(toc_problem_of(&[]), None);
         for ways in [[located, bare.clone()], [empty, bare]] {
-            let problem = problem_of(&ways).unwrap();
+            let problem = toc_problem_of(&ways).unwrap();
             assert!(problem.contains("locations in all ways"), "{problem}");
         }
     }

@@ -53,7 +53,7 @@ impl<'f> HeaderWalker<'f> {
     /// Reads the start of the frame at the current offset. Also determines whether its blob has a table.
     fn read_head(&mut self) -> Result<(BlobKind, FrameHead)> {
         let start = FrameStart::read(self.input, self.offset)?;
-        let frame = start.parse().map_err(|error| self.error_at(error))?;
+        let frame = start.parse().map_err(|error| self.frame_error(error))?;
         let mut entry = frame.entry;
         entry.number = self.number;
         let mut kind = frame.header.kind;
@@ -78,7 +78,7 @@ impl<'f> HeaderWalker<'f> {
     }
 
     /// Returns an error about the current frame.
-    fn error_at(&self, error: FormatError) -> Error {
+    fn frame_error(&self, error: FormatError) -> Error {
         self.input
             .blob_error(u64::from(self.number), self.offset, error)
     }

@@ -54,12 +54,12 @@ impl PbfFile {
         let range = place.range.clone();
         let frame = match &place.directory {
             Some(frame) => Some(frame.clone()),
-            None => self.lone_directory(&range, ctx)?,
+            None => self.find_directory_frame(&range, ctx)?,
         };
         let Some(frame) = frame else {
             return Ok(Err(FormatError::new("its end is not there")));
         };
-        let bytes = self.read_table(frame.clone(), ctx)?;
+        let bytes = self.read_bytes(frame.clone(), ctx)?;
         let directory = match IdDirectory::read(&bytes, place.directory.is_none()) {
             Ok(directory) => directory,
             Err(problem) => return Ok(Err(problem)),
@@ -81,17 +81,21 @@ impl PbfFile {
 
     /// Returns the range of bytes of the frame with the directory of a table of version 1. The frame ends with a string
     /// that contains the size of the frame. Returns `None` if `table` does not end with this string.
-    fn lone_directory(&self, table: &Range<u64>, ctx: &Context) -> Result<Option<Range<u64>>> {
+    fn find_directory_frame(
+        &self,
+        table: &Range<u64>,
+        ctx: &Context,
+    ) -> Result<Option<Range<u64>>> {
         let len = table.end - table.start;
         let tail_len = (ID_TABLE_TAIL_LEN as u64).min(len);
-        let tail = self.read_table(table.end - tail_len..table.end, ctx)?;
+        let tail = self.read_bytes(table.end - tail_len..table.end, ctx)?;
         let frame_len = IdDirectory::frame_len(&tail);
         let frame_len = frame_len.filter(|frame_len| *frame_len <= MAX_TABLE_FRAME_LEN.min(len));
         Ok(frame_len.map(|frame_len| table.end - frame_len..table.end))
     }
 
     /// Reads a range of bytes of the file.
-    fn read_table(&self, range: Range<u64>, ctx: &Context) -> Result<Vec<u8>> {
+    fn read_bytes(&self, range: Range<u64>, ctx: &Context) -> Result<Vec<u8>> {
         let len = range.end - range.start;
         let mut bytes = vec![0; len as usize];
         self.input.read_all_at(&mut bytes, range.start)?;
@@ -131,7 +135,7 @@ impl<'f> IdTable<'f> {
 
     /// Whether all sections can be read. Warns if a section is damaged.
     pub(crate) fn is_sound(&self, ctx: &Context) -> Result<bool> {
-        let read = self.read_all(ctx, |_, _| Ok(()))?;
+        let read = self.for_each_range(ctx, |_, _| Ok(()))?;
         Ok(self.file.ok_or_warn(read, ctx).is_some())
     }
 
@@ -144,7 +148,7 @@ impl<'f> IdTable<'f> {
         for section in &self.directory.sections {
             let place =
                 self.range.start + section.place.start..self.range.start + section.place.end;
-            let bytes = self.file.read_table(place, ctx)?;
+            let bytes = self.file.read_bytes(place, ctx)?;
             let content = self.directory.read_section(section, &bytes);
             take(content.map_err(|error| Error::file(self.file.input.path(), error.to_string()))?)?;
         }
@@ -164,7 +168,7 @@ impl<'f> IdTable<'f> {
         let mut is_named = vec![false; self.entries.len()];
         let of_section = |section: &&IdSection| meets(section.kind, section.first, section.last);
         let sections: Vec<&IdSection> = self.directory.sections.iter().filter(of_section).collect();
-        let read = self.read(&sections, ctx, |section, range| {
+        let read = self.read_sections(&sections, ctx, |section, range| {
             if !meets(section.kind, range.first, range.last) {
                 return Ok(());
             }
@@ -183,18 +187,18 @@ impl<'f> IdTable<'f> {
 
     /// Calls `take` with each range of each section. The inner result is an error if the table is damaged or `take`
     /// fails. The outer result is an error if the file cannot be read.
-    pub(crate) fn read_all(
+    pub(crate) fn for_each_range(
         &self,
         ctx: &Context,
         take: impl FnMut(&IdSection, IdRange<'_>) -> FormatResult<()>,
     ) -> Result<FormatResult<()>> {
         let sections: Vec<&IdSection> = self.directory.sections.iter().collect();
-        self.read(&sections, ctx, take)
+        self.read_sections(&sections, ctx, take)
     }
 
     /// Reads sections, and calls `take` with each range of ids in them. The inner result is an error if the table is
     /// damaged or `take` fails.
-    fn read(
+    fn read_sections(
         &self,
         sections: &[&IdSection],
         ctx: &Context,
@@ -211,7 +215,7 @@ impl<'f> IdTable<'f> {
                 rest = later;
                 let end = now[count - 1].place.end;
                 let bytes = self.range.start + first.place.start..self.range.start + end;
-                let frames = self.file.read_table(bytes, ctx)?;
+                let frames = self.file.read_bytes(bytes, ctx)?;
                 let start = first.place.start;
                 for section in now {
                     let frame = section.place.start - start..section.place.end - start;

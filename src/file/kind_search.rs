@@ -5,7 +5,7 @@ use super::blob_plan::{BlobPlan, PlanItem, PlanNeeds};
 use super::pbf_file::PbfFile;
 use crate::error::Result;
 use crate::osm::{KindSet, ObjectKind};
-use crate::pbf::{BlobEntry, bytes_to_first_kind, feature, first_kind};
+use crate::pbf::{BlobEntry, bytes_needed_for_first_kind, feature, first_kind};
 use crate::runtime::Context;
 
 /// The number of blobs that are decoded as a sample, so that commands can estimate facts about the other blobs.
@@ -41,7 +41,7 @@ impl BlobPlan {
         };
         if let Some(last) = search.items.len().checked_sub(1) {
             let (first_kind, last_kind) = (search.first_kind(0)?, search.first_kind(last)?);
-            search.find_between((0, first_kind), (last, last_kind))?;
+            search.find_kinds_between((0, first_kind), (last, last_kind))?;
             search.scan(last)?;
             for number in (0..last).step_by((last / SAMPLE).max(SAMPLE_STEP)) {
                 search.scan_sample(number)?;
@@ -64,7 +64,7 @@ struct KindSearch {
 impl KindSearch {
     /// Completes the entries of the blobs from `first` up to, but not including, `last`. Each of these two blobs is
     /// given by its number and the kind of its first object.
-    fn find_between(
+    fn find_kinds_between(
         &mut self,
         first: (usize, Option<ObjectKind>),
         last: (usize, Option<ObjectKind>),
@@ -86,15 +86,19 @@ impl KindSearch {
         }
         let middle = first.0.midpoint(last.0);
         let middle = (middle, self.first_kind(middle)?);
-        self.find_between(first, middle)?;
-        self.find_between(middle, last)
+        self.find_kinds_between(first, middle)?;
+        self.find_kinds_between(middle, last)
     }
 
     /// Returns the kind of the first object of a blob; `None` for an empty blob. Decodes the blob if its beginning does
     /// not show the kind.
     fn first_kind(&mut self, number: usize) -> Result<Option<ObjectKind>> {
         if let PlanItem::Scan(entry) = &self.items[number]
-            && let Ok(kind) = first_kind(self.reader.read(entry)?.prefix(bytes_to_first_kind)?)
+            && let Ok(kind) = first_kind(
+                self.reader
+                    .read(entry)?
+                    .prefix(bytes_needed_for_first_kind)?,
+            )
         {
             return Ok(Some(kind));
         }

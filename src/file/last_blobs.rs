@@ -57,7 +57,7 @@ impl OutputBlob {
     /// Returns the box around the locations in ways.
     pub fn box_of_ways(&self, ctx: &Context) -> Result<Bbox> {
         let payload = self.payload(ctx)?;
-        let bbox = Block::parse_bare(&payload).and_then(|block| block.box_of_ways());
+        let bbox = Block::parse_bare(&payload).and_then(|block| block.bbox_of_way_locations());
         bbox.map_err(|error| match self {
             Self::Frame(_) => internal_error(error),
             Self::Copy(input, entry) => {
@@ -230,7 +230,7 @@ impl LastBlobs {
         ctx: &Context,
     ) -> Option<Rest> {
         let before = self.blobs.iter().rev().nth(1);
-        let before = before.filter(|blob| self.takes_objects(blob, payload, count));
+        let before = before.filter(|blob| self.can_take_objects(blob, payload, count));
         let before = before.and_then(|blob| blob.payload(ctx).ok());
         let frames = || {
             let mut encoder = FrameEncoder::new(options.compression, options.blob_index);
@@ -255,7 +255,7 @@ impl LastBlobs {
     /// before this block. A blob with far more objects takes none, since all its objects would be encoded again for a
     /// few new ones. In this case, the few objects stay in a blob of their own, which takes the new objects of later
     /// updates.
-    fn takes_objects(&self, blob: &OutputBlob, payload: &[u8], count: usize) -> bool {
+    fn can_take_objects(&self, blob: &OutputBlob, payload: &[u8], count: usize) -> bool {
         const FEW: usize = 1000;
         const FAR_MORE: usize = 8;
         let entry = blob.entry();
@@ -305,7 +305,7 @@ impl Split {
             return Ok(None);
         };
         // The blob is not divided if an object is damaged, because the objects after it would be lost.
-        let Ok((count, starts)) = last_starts(&block, wanted) else {
+        let Ok((count, starts)) = starts_of_last_objects(&block, wanted) else {
             return Ok(None);
         };
         let is_small = payload.len() <= MAX_WHOLE_LEN && blob.entry().kinds.single().is_some();
@@ -346,7 +346,10 @@ impl Split {
 }
 
 /// Returns the number of objects in `block`, and the indices of the first versions of the last `wanted` objects.
-fn last_starts(block: &Block<'_>, wanted: usize) -> FormatResult<(usize, VecDeque<usize>)> {
+fn starts_of_last_objects(
+    block: &Block<'_>,
+    wanted: usize,
+) -> FormatResult<(usize, VecDeque<usize>)> {
     let (mut objects, mut starts) = (block.cursor(), VecDeque::new());
     let (mut count, mut before) = (0, None);
     while let Some(object) = objects.next()? {

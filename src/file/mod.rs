@@ -28,7 +28,7 @@ pub(crate) use blob_pass::BlobPass;
 pub(crate) use blob_plan::PlanItem;
 pub use blob_plan::{BlobPlan, IndexKind, PlanNeeds};
 pub use blob_stream::{BlobStream, DataBlob, DataBlock};
-pub(crate) use file_part::divide;
+pub(crate) use file_part::divide_blobs;
 pub use file_part::{FilePart, Parts};
 pub(crate) use file_toc::read_toc_tail;
 pub(crate) use frame_start::{FrameStart, read_blob_message, search_frame};

@@ -2,7 +2,7 @@
 
 use super::header_walker::{FrameHead, HeaderWalker};
 use crate::error::{Advice, Error, ErrorKind, FormatError, FormatResult, Result};
-use crate::io::{FileCompression, Input, decompressed};
+use crate::io::{FileCompression, Input, decompressed_reader};
 use crate::pbf::{
     Blob, BlobEntry, BlobHeader, BlobKind, Decompressor, HeaderBlock, Toc, TocPointer, TocSummary,
 };
@@ -156,10 +156,9 @@ impl PbfFile {
             Some(pointer @ TocPointer::At { start, file_len }) => {
                 let summary = about_toc.summary;
                 let summary = summary.and_then(|bytes| TocSummary::parse(bytes, pointer));
-                let is_enough = summary
-                    .as_ref()
-                    .is_some_and(|summary| !summary.is_spatial || file.may_declare_spatial())
-                    && needs == TocNeeds::Summary
+                let is_enough = summary.as_ref().is_some_and(|summary| {
+                    !summary.is_spatial || file.header_allows_spatial_layout()
+                }) && needs == TocNeeds::Summary
                     && file.ends_with_toc_from(start, file_len)?;
                 if !is_enough {
                     file.use_toc_at(start, file_len, ctx)?;
@@ -237,7 +236,7 @@ pub(crate) fn refuse_compressed_pbf(input: &Input, start: &[u8]) -> Result<()> {
 fn decompressed_start(input: &Input) -> Result<Vec<u8>> {
     let mut start = Vec::new();
     if FileCompression::detect(input.first_bytes()?).is_some()
-        && let Ok(bytes) = decompressed(input)
+        && let Ok(bytes) = decompressed_reader(input)
     {
         let _ = bytes.take(START_LEN as u64).read_to_end(&mut start);
     }

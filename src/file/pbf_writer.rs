@@ -179,12 +179,12 @@ impl PbfWriter {
             way_box: Bbox::EMPTY,
             ctx: ctx.clone(),
         };
-        writer.begin(&size_hint)?;
+        writer.begin_file(&size_hint)?;
         Ok(writer)
     }
 
     /// Writes the header of a stream, or reserves space for the header of a file.
-    fn begin(&mut self, size_hint: &SizeHint) -> Result<()> {
+    fn begin_file(&mut self, size_hint: &SizeHint) -> Result<()> {
         // Nearly all files have dense nodes, and some readers expect this feature even in a file without nodes.
         self.header.set_required(feature::SCHEMA, true);
         self.header
@@ -195,7 +195,7 @@ impl PbfWriter {
             BlobHistory::Drop => self.header.set_required(feature::HISTORY, false),
         }
         if self.options.way_locations == BlobLocations::Drop {
-            self.header.set_locations(None);
+            self.header.declare_locations(None);
         }
         let lens = self.header.check_limits();
         lens.map_err(|error| self.output_error(&error.within("the header")))?;
@@ -238,7 +238,7 @@ impl PbfWriter {
             self.way_box = self.way_box.union(&blob.box_of_ways(&self.ctx)?);
         }
         if !self.options.toc {
-            return self.write(blob);
+            return self.write_blob(blob);
         }
         if self.options.has_spatial_layout {
             let entry = blob.entry();
@@ -247,7 +247,7 @@ impl PbfWriter {
         }
         self.last.push(blob);
         while let Some(blob) = self.pop_writable() {
-            self.write(blob)?;
+            self.write_blob(blob)?;
         }
         Ok(())
     }
@@ -278,7 +278,7 @@ impl PbfWriter {
         }
     }
 
-    fn write(&mut self, blob: OutputBlob) -> Result<()> {
+    fn write_blob(&mut self, blob: OutputBlob) -> Result<()> {
         match blob {
             OutputBlob::Frame(frame) => self.write_frame(frame),
             // The blob also has a part of a table about the input. This table does not apply to the output, so only the
@@ -410,7 +410,7 @@ impl PbfWriter {
         // Not every small number is a possible length of padding. So padding that is longer by one block is tried, too.
         let lens = [by, by + block];
         lens.into_iter()
-            .find_map(|by| held.frame.padded(by as usize))
+            .find_map(|by| held.frame.with_padding(by as usize))
     }
 
     /// Adds the entry of a frame at the current position, and moves the position to the end of the frame.
@@ -490,7 +490,7 @@ impl PbfWriter {
                 .take_hosts(self.host_count(), &self.options, &self.ctx)?
         };
         while let Some(blob) = self.last.pop_front() {
-            self.write(blob)?;
+            self.write_blob(blob)?;
         }
         self.flush()?;
         for host in &hosts {

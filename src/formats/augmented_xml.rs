@@ -45,7 +45,7 @@ pub(crate) struct AugmentedObject<'o> {
     pub places: Option<&'o FindPlace<'o>>,
 }
 
-/// The length of the text in bytes at which [`AugmentedXml::put`] calls `spill`.
+/// The length of the text in bytes at which [`AugmentedXml::put_action`] calls `spill`.
 const LONG: usize = 1 << 20;
 
 /// A buffer of actions as XML elements.
@@ -79,7 +79,7 @@ impl AugmentedXml {
 
     /// Appends an action. A creation has no old object. Calls `spill` whenever the text has at least [`LONG`] bytes.
     /// `spill` may take the text.
-    pub(crate) fn put(
+    pub(crate) fn put_action(
         &mut self,
         action: ChangeAction,
         old: Option<&AugmentedObject<'_>>,
@@ -277,11 +277,12 @@ impl XmlAction {
         let end = if is_action { ACTION_END } else { NOTHING_END };
         let (action, rest) = text.split_at(text.find(end)? + end.len());
         let action = Self(action.to_owned());
-        (action.has_effect() == is_action && action.object().is_some()).then_some((action, rest))
+        (action.is_action() == is_action && action.object_kind_and_id().is_some())
+            .then_some((action, rest))
     }
 
     /// Whether a text begins with an action, and not with a comment.
-    pub(crate) fn begins_with_effect(text: &str) -> bool {
+    pub(crate) fn begins_with_action(text: &str) -> bool {
         text.starts_with(ACTION)
     }
 
@@ -314,7 +315,7 @@ impl XmlAction {
     }
 
     /// Returns the kind and the id of the object.
-    pub(crate) fn object(&self) -> Option<(ObjectKind, i64)> {
+    pub(crate) fn object_kind_and_id(&self) -> Option<(ObjectKind, i64)> {
         let of_name = |name: &str| ObjectKind::ALL.into_iter().find(|one| one.name() == name);
         if let Some(text) = self.0.strip_prefix(NOTHING) {
             let (kind, id) = text.strip_suffix(NOTHING_END)?.split_once(' ')?;
@@ -327,7 +328,7 @@ impl XmlAction {
     }
 
     /// Returns the texts of the old and of the new object, indented as in a modification. A creation has no old object.
-    fn states(&self) -> Option<(Option<&str>, String)> {
+    fn object_texts(&self) -> Option<(Option<&str>, String)> {
         let body = self.split_start_tag()?.1.strip_suffix(ACTION_END)?;
         match body.strip_prefix(OLD) {
             None => {
@@ -344,31 +345,31 @@ impl XmlAction {
 
     /// Returns the comment for an object that is created and deleted again by the changes. Later runs learn of the
     /// object from this comment.
-    pub(crate) fn without_states(kind: ObjectKind, id: i64) -> Self {
+    pub(crate) fn comment_on_object(kind: ObjectKind, id: i64) -> Self {
         Self(format!("{NOTHING}{} {id}{NOTHING_END}", kind.name()))
     }
 
     /// Whether this is an action, and not a comment.
-    pub(crate) fn has_effect(&self) -> bool {
+    pub(crate) fn is_action(&self) -> bool {
         self.kind().is_some()
     }
 
     /// Returns the joint effect of this action and of a later one on the same object.
-    pub(crate) fn followed_by(self, later: Self) -> Self {
-        let Some((kind, id)) = later.object() else {
+    pub(crate) fn join_with(self, later: Self) -> Self {
+        let Some((kind, id)) = later.object_kind_and_id() else {
             return later;
         };
-        let old = self.states().and_then(|(old, _)| old);
-        let is_deletion = !later.has_effect() || later.kind() == Some(ChangeAction::Delete);
+        let old = self.object_texts().and_then(|(old, _)| old);
+        let is_deletion = !later.is_action() || later.kind() == Some(ChangeAction::Delete);
         let action = match (&old, is_deletion) {
-            (None, true) => return Self::without_states(kind, id),
+            (None, true) => return Self::comment_on_object(kind, id),
             (None, false) => ChangeAction::Create,
             (Some(_), true) => ChangeAction::Delete,
             (Some(_), false) => ChangeAction::Modify,
         };
         // If the earlier action is a deletion, and later changes only create the object and delete it again, the
         // deletion stays as it is.
-        let Some((_, new)) = later.states() else {
+        let Some((_, new)) = later.object_texts() else {
             return self;
         };
         let name = action.name();

@@ -37,7 +37,7 @@ pub(crate) fn change_source(input: &Input, ctx: &Context) -> Result<ObjectSource
             pbf_source(input, ctx)
         }
         Some(TextFormat::Osm) | None => Ok(ObjectSource::of_text(input, TextFormat::OsmChange)),
-        Some(format) => Err(no_changes_error(input, format.name())),
+        Some(format) => Err(not_a_change_file_error(input, format.name())),
     }
 }
 
@@ -49,11 +49,11 @@ fn pbf_source(input: &Input, ctx: &Context) -> Result<ObjectSource> {
     if ctx.data_as_changes || is_named || file.header.has(feature::HISTORY) {
         Ok(ObjectSource::of_pbf(file))
     } else {
-        Err(no_changes_error(input, "a PBF file"))
+        Err(not_a_change_file_error(input, "a PBF file"))
     }
 }
 
-fn no_changes_error(input: &Input, name: &str) -> Error {
+fn not_a_change_file_error(input: &Input, name: &str) -> Error {
     let cause = format!("this is {name} with data, not a change file");
     Error::file_of(input.path(), ErrorKind::NotOsm, cause)
 }

@@ -239,7 +239,7 @@ impl ChangeSet {
         self.sort_and_keep(KeptVersions::Newest, SameTime::LastRead, ctx);
     }
 
-    pub(super) fn note_states(&mut self, states: Vec<ChangeState>) {
+    pub(super) fn set_states(&mut self, states: Vec<ChangeState>) {
         for state in &states {
             self.document_header.replication.add(&state.after);
         }
@@ -517,7 +517,7 @@ impl Change {
 
     /// Returns the kind and the id of the object.
     pub(crate) const fn object_id(&self) -> ObjectId {
-        ObjectId::of_key(self.key)
+        ObjectId::from_sort_key(self.key)
     }
 
     /// Returns the changeset that the change belongs to; `None` if it is unknown.

@@ -52,7 +52,8 @@ impl ChangeState {
     fn continues(&self, data: &DataState) -> bool {
         let is_later =
             |new: Option<i64>, old: Option<i64>| new.zip(old).is_none_or(|(n, o)| n >= o);
-        if !self.has_server_of(data) || !is_later(self.after.timestamp, data.state.timestamp) {
+        if !self.comes_from_server_of(data) || !is_later(self.after.timestamp, data.state.timestamp)
+        {
             return false;
         }
         let within =
@@ -68,10 +69,10 @@ impl ChangeState {
     }
 
     /// Whether `data` already includes the changes.
-    fn is_in(&self, data: &DataState) -> bool {
+    fn is_included_in(&self, data: &DataState) -> bool {
         let is_in = |new: Option<i64>, old: Option<i64>| new.zip(old).is_some_and(|(n, o)| n <= o);
         let (new, old) = (&self.after, &data.state);
-        self.has_server_of(data)
+        self.comes_from_server_of(data)
             && match (new.sequence, old.sequence) {
                 (Some(new), Some(old)) if new == old => true,
                 (Some(_), Some(_)) => {
@@ -83,14 +84,14 @@ impl ChangeState {
     }
 
     /// Whether the changes come from the server of the data. An unknown server matches any.
-    fn has_server_of(&self, data: &DataState) -> bool {
+    fn comes_from_server_of(&self, data: &DataState) -> bool {
         let urls = self.url.as_deref().zip(data.url.as_deref());
         urls.is_none_or(|(one, other)| is_same_server(one, other))
     }
 
     /// Returns the state before the first change file and the state after the last one. Returns `None` if the files do
     /// not follow each other, or come from several servers.
-    pub(crate) fn joined(states: &[Self]) -> Option<Self> {
+    pub(crate) fn join(states: &[Self]) -> Option<Self> {
         let ordered = ordered_states(states);
         let (first, rest) = ordered.split_first()?;
         let mut data = first.data_state_after();
@@ -161,7 +162,7 @@ impl DataState {
                 left_out.push(change);
             }
         }
-        left_out.retain(|change| !change.is_in(self));
+        left_out.retain(|change| !change.is_included_in(self));
         left_out
     }
 }
@@ -181,7 +182,7 @@ mod tests {
     }
 
     /// Returns the states of a change file that does not give the URL of its server.
-    fn step(sequence: i64, timestamp: i64) -> ChangeState {
+    fn state_of_change(sequence: i64, timestamp: i64) -> ChangeState {
         let header = DocumentHeader {
             replication: replication(sequence, timestamp),
             ..DocumentHeader::default()
@@ -189,7 +190,7 @@ mod tests {
         ChangeState::of(&header, None).unwrap()
     }
 
-    fn at(url: &str, state: ChangeState) -> ChangeState {
+    fn with_url(url: &str, state: ChangeState) -> ChangeState {
         ChangeState {
             url: Some(url.into()),
             ..state
@@ -216,44 +217,56 @@ mod tests {
         let base = || replication(72, 7200);
         let on_base = |changes: &[ChangeState]| state_after(Some(URL), base(), changes);
         assert_eq!(on_base(&[]), (base(), 0));
-        let next = [step(74, 7400), at(URL, step(73, 7300))];
+        let next = [
+            state_of_change(74, 7400),
+            with_url(URL, state_of_change(73, 7300)),
+        ];
         assert_eq!(on_base(&next), (replication(74, 7400), 0));
         // A change file without a time keeps the time of the data.
         assert_eq!(
-            on_base(&[at(
+            on_base(&[with_url(
                 &format!("{URL}/"),
                 ChangeState {
                     after: replication(73, None),
-                    ..step(73, 0)
+                    ..state_of_change(73, 0)
                 }
             )]),
             (replication(73, 7200), 0)
         );
         // The state stays, because the data includes the changes already.
-        assert_eq!(on_base(&[step(72, 7200), step(60, 6000)]), (base(), 0));
+        assert_eq!(
+            on_base(&[state_of_change(72, 7200), state_of_change(60, 6000)]),
+            (base(), 0)
+        );
         // Changes do not continue the state if a change file before them is missing, or if their URL, time or sequence
         // number shows that they come from another server.
-        assert_eq!(on_base(&[step(74, 7400)]), (base(), 1));
+        assert_eq!(on_base(&[state_of_change(74, 7400)]), (base(), 1));
         assert_eq!(
-            on_base(&[step(73, 7300), step(75, 7500)]),
+            on_base(&[state_of_change(73, 7300), state_of_change(75, 7500)]),
             (replication(73, 7300), 1)
         );
         assert_eq!(
-            on_base(&[at("https://osm.example/hour", step(73, 7300))]),
+            on_base(&[with_url(
+                "https://osm.example/hour",
+                state_of_change(73, 7300)
+            )]),
             (base(), 1)
         );
-        assert_eq!(on_base(&[step(73, 300)]), (base(), 1));
-        assert_eq!(on_base(&[step(7, 7300)]), (base(), 1));
+        assert_eq!(on_base(&[state_of_change(73, 300)]), (base(), 1));
+        assert_eq!(on_base(&[state_of_change(7, 7300)]), (base(), 1));
         // The state of the data is unknown, wholly or in part.
         let none = || replication(None, None);
-        assert_eq!(state_after(None, none(), &[step(73, 7300)]), (none(), 1));
         assert_eq!(
-            state_after(None, replication(None, 7200), &[step(73, 7300)]),
+            state_after(None, none(), &[state_of_change(73, 7300)]),
+            (none(), 1)
+        );
+        assert_eq!(
+            state_after(None, replication(None, 7200), &[state_of_change(73, 7300)]),
             (replication(None, 7200), 1)
         );
         let derived = ChangeState {
             before: replication(None, 7100),
-            ..step(73, 7300)
+            ..state_of_change(73, 7300)
         };
         assert_eq!(
             state_after(None, replication(None, 7200), &[derived]),
@@ -263,8 +276,13 @@ mod tests {
 
     #[test]
     fn consecutive_change_files_are_joined_into_one_state() {
-        let joined =
-            ChangeState::joined(&[step(5, 500), step(3, 300), step(4, 400), step(4, 400)]).unwrap();
+        let joined = ChangeState::join(&[
+            state_of_change(5, 500),
+            state_of_change(3, 300),
+            state_of_change(4, 400),
+            state_of_change(4, 400),
+        ])
+        .unwrap();
         assert_eq!(joined.before, replication(2, None));
         assert_eq!(joined.after, replication(5, 500));
         for base in 2..5 {
@@ -278,13 +296,16 @@ mod tests {
             state_after(None, replication(1, 100), &[joined]),
             (replication(1, 100), 1)
         );
-        assert_eq!(ChangeState::joined(&[]), None);
+        assert_eq!(ChangeState::join(&[]), None);
         for apart in [
-            [step(3, 300), step(5, 500)],
-            [step(3, 300), step(4, 200)],
-            [at("https://a", step(3, 300)), at("https://b", step(4, 400))],
+            [state_of_change(3, 300), state_of_change(5, 500)],
+            [state_of_change(3, 300), state_of_change(4, 200)],
+            [
+                with_url("https://a", state_of_change(3, 300)),
+                with_url("https://b", state_of_change(4, 400)),
+            ],
         ] {
-            assert_eq!(ChangeState::joined(&apart), None);
+            assert_eq!(ChangeState::join(&apart), None);
         }
     }
 }

@@ -4,10 +4,11 @@
 //! the file is decompressed.
 
 use super::document_header::DocumentHeader;
-use super::encoding::decoded;
-use super::opl_fields::{self, decode, non_empty};
+use super::encoding::utf8_reader;
+use super::opl_fields::{self, decode_escapes, non_empty};
 use super::xml_attributes::{
-    check_version, degrees, for_each_attribute, number, parse_root_attributes, time,
+    check_version, for_each_attribute, parse_degrees, parse_number, parse_root_attributes,
+    parse_time,
 };
 use super::xml_cause;
 use crate::error::{Error, FileResult, Result};
@@ -60,9 +61,9 @@ const PROBE_LEN: u64 = 1 << 16;
 
 /// Whether the first object of a text file is a changeset. Searches only the first [`PROBE_LEN`] bytes of the
 /// decompressed document.
-pub(crate) fn holds_changesets(input: &Input, format: TextFormat) -> Result<bool> {
+pub(crate) fn begins_with_changeset(input: &Input, format: TextFormat) -> Result<bool> {
     let mut start = Vec::new();
-    let mut text = decoded(input)?.take(PROBE_LEN);
+    let mut text = utf8_reader(input)?.take(PROBE_LEN);
     // Errors are ignored, because damage is reported when the whole document is read.
     let _ = text.read_to_end(&mut start);
     Ok(match format {
@@ -92,7 +93,7 @@ pub fn read_changesets(
     format: TextFormat,
     mut take: impl FnMut(&Changeset) -> Result<()>,
 ) -> Result<bool> {
-    let text = BufReader::with_capacity(1 << 20, decoded(input)?);
+    let text = BufReader::with_capacity(1 << 20, utf8_reader(input)?);
     match format {
         TextFormat::Opl => read_opl(text, input, &mut take),
         TextFormat::Osm | TextFormat::OsmChange => read_xml(text, input, &mut take),
@@ -107,7 +108,7 @@ pub(crate) fn changeset_header(input: &Input, format: TextFormat) -> Result<Docu
     if !matches!(format, TextFormat::Osm | TextFormat::OsmChange) {
         return Ok(DocumentHeader::default());
     }
-    let text = BufReader::with_capacity(1 << 16, decoded(input)?);
+    let text = BufReader::with_capacity(1 << 16, utf8_reader(input)?);
     let (mut reader, mut buffer) = (quick_xml::Reader::from_reader(text), Vec::new());
     loop {
         buffer.clear();
@@ -161,12 +162,12 @@ pub(super) fn parse_opl(line: &str) -> Result<Changeset, String> {
         let mut chars = field.chars();
         let letter = chars.next().unwrap_or_default();
         let value = chars.as_str();
-        let whole = |value| opl_fields::number::<i64>(field, value);
-        let moment = |value: &str| time(value);
+        let whole = |value| opl_fields::parse_number::<i64>(field, value);
+        let moment = |value: &str| parse_time(value);
         match letter {
             'c' if index == 0 => found.id = whole(value)?,
-            'k' => found.changes = opl_fields::number(field, value)?,
-            'd' => found.comments_count = opl_fields::number(field, value)?,
+            'k' => found.changes = opl_fields::parse_number(field, value)?,
+            'd' => found.comments_count = opl_fields::parse_number(field, value)?,
             's' => found.created = non_empty(value).map(moment).transpose()?,
             'e' => found.closed = non_empty(value).map(moment).transpose()?,
             'i' => {
@@ -175,7 +176,7 @@ pub(super) fn parse_opl(line: &str) -> Result<Changeset, String> {
                     .transpose()?
                     .filter(|uid| *uid > 0)
             }
-            'u' => decode(&mut found.user, value)?,
+            'u' => decode_escapes(&mut found.user, value)?,
             'x' | 'y' | 'X' | 'Y' => {
                 let side = match letter {
                     'x' => 0,
@@ -183,7 +184,7 @@ pub(super) fn parse_opl(line: &str) -> Result<Changeset, String> {
                     'X' => 2,
                     _ => 3,
                 };
-                let value = non_empty(value).map(|value| degrees(field, value));
+                let value = non_empty(value).map(|value| parse_degrees(field, value));
                 sides[side] = value.transpose()?;
             }
             'T' => {
@@ -192,8 +193,8 @@ pub(super) fn parse_opl(line: &str) -> Result<Changeset, String> {
                         .split_once('=')
                         .ok_or_else(|| format!("'{tag}' is not a tag"))?;
                     let (mut key, mut value) = (String::new(), String::new());
-                    decode(&mut key, pair.0)?;
-                    decode(&mut value, pair.1)?;
+                    decode_escapes(&mut key, pair.0)?;
+                    decode_escapes(&mut value, pair.1)?;
                     found.tags.push((key, value));
                 }
             }
@@ -262,17 +263,17 @@ impl XmlParser {
     fn handle_event(&mut self, event: &Event<'_>) -> Result<bool, String> {
         match event {
             Event::Start(element) => {
-                self.open(element)?;
+                self.handle_start(element)?;
                 self.depth += 1;
                 Ok(false)
             }
             Event::Empty(element) => {
-                self.open(element)?;
-                Ok(self.close(element.name().as_ref()))
+                self.handle_start(element)?;
+                Ok(self.handle_end(element.name().as_ref()))
             }
             Event::End(element) => {
                 self.depth = self.depth.saturating_sub(1);
-                Ok(self.close(element.name().as_ref()))
+                Ok(self.handle_end(element.name().as_ref()))
             }
             Event::Text(text) if self.in_text => {
                 self.add_text(text);
@@ -304,7 +305,7 @@ impl XmlParser {
     }
 
     /// Handles the start of an element.
-    fn open(&mut self, element: &BytesStart<'_>) -> Result<(), String> {
+    fn handle_start(&mut self, element: &BytesStart<'_>) -> Result<(), String> {
         let name = element.name();
         if self.depth == 0 {
             check_version(name.as_ref(), &parse_root_attributes(element)?)?;
@@ -332,8 +333,8 @@ impl XmlParser {
                 let mut comment = Comment::default();
                 for_each_attribute(element, |key, value| {
                     match key {
-                        "date" => comment.date = Some(time(value)?),
-                        "uid" => comment.uid = Some(number(key, value)?),
+                        "date" => comment.date = Some(parse_time(value)?),
+                        "uid" => comment.uid = Some(parse_number(key, value)?),
                         "user" => comment.user.push_str(value),
                         _ => {}
                     }
@@ -354,17 +355,17 @@ impl XmlParser {
         let (found, mut id, mut sides) = (&mut self.changeset, None, [None; 4]);
         for_each_attribute(element, |key, value| {
             match key {
-                "id" => id = Some(number(key, value)?),
-                "created_at" => found.created = Some(time(value)?),
-                "closed_at" => found.closed = Some(time(value)?),
-                "uid" => found.uid = Some(number(key, value)?).filter(|uid| *uid > 0),
+                "id" => id = Some(parse_number(key, value)?),
+                "created_at" => found.created = Some(parse_time(value)?),
+                "closed_at" => found.closed = Some(parse_time(value)?),
+                "uid" => found.uid = Some(parse_number(key, value)?).filter(|uid| *uid > 0),
                 "user" => found.user.push_str(value),
-                "num_changes" => found.changes = number(key, value)?,
-                "comments_count" => found.comments_count = number(key, value)?,
-                "min_lon" => sides[0] = Some(degrees(key, value)?),
-                "min_lat" => sides[1] = Some(degrees(key, value)?),
-                "max_lon" => sides[2] = Some(degrees(key, value)?),
-                "max_lat" => sides[3] = Some(degrees(key, value)?),
+                "num_changes" => found.changes = parse_number(key, value)?,
+                "comments_count" => found.comments_count = parse_number(key, value)?,
+                "min_lon" => sides[0] = Some(parse_degrees(key, value)?),
+                "min_lat" => sides[1] = Some(parse_degrees(key, value)?),
+                "max_lon" => sides[2] = Some(parse_degrees(key, value)?),
+                "max_lat" => sides[3] = Some(parse_degrees(key, value)?),
                 _ => {}
             }
             Ok(())
@@ -376,7 +377,7 @@ impl XmlParser {
     }
 
     /// Handles the end of an element. Returns whether the element was a changeset.
-    fn close(&mut self, name: &str) -> bool {
+    fn handle_end(&mut self, name: &str) -> bool {
         match name {
             "text" => self.in_text = false,
             "changeset" => return std::mem::take(&mut self.is_open),

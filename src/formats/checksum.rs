@@ -14,7 +14,7 @@ pub(crate) fn add_object(sum: &mut Hasher, object: &Object<'_>) {
     sum.update(&object.id.to_le_bytes());
     sum.update(&[u8::from(info.visible)]);
     sum.update(&info.version.unwrap_or(0).to_le_bytes());
-    sum.update(&time(info.timestamp));
+    sum.update(&time_bytes(info.timestamp));
     sum.update(&(info.uid.unwrap_or(0) as u32).to_le_bytes());
     sum.update(info.user.unwrap_or("").as_bytes());
     for (key, value) in &object.tags {
@@ -47,8 +47,8 @@ pub(crate) fn add_object(sum: &mut Hasher, object: &Object<'_>) {
 /// Adds a changeset to a checksum.
 pub(crate) fn add_changeset(sum: &mut Hasher, changeset: &Changeset) {
     sum.update(&changeset.id.to_le_bytes());
-    sum.update(&time(changeset.created));
-    sum.update(&time(changeset.closed));
+    sum.update(&time_bytes(changeset.created));
+    sum.update(&time_bytes(changeset.closed));
     let edges = changeset
         .bbox
         .as_ref()
@@ -65,14 +65,14 @@ pub(crate) fn add_changeset(sum: &mut Hasher, changeset: &Changeset) {
         sum.update(value.as_bytes());
     }
     for comment in &changeset.comments {
-        sum.update(&time(comment.date));
+        sum.update(&time_bytes(comment.date));
         sum.update(&(comment.uid.unwrap_or(0) as u32).to_le_bytes());
         sum.update(comment.user.as_bytes());
         sum.update(comment.text.as_bytes());
     }
 }
 
-fn time(seconds: Option<i64>) -> [u8; 4] {
+fn time_bytes(seconds: Option<i64>) -> [u8; 4] {
     (seconds.unwrap_or(0) as u32).to_le_bytes()
 }
 

@@ -12,7 +12,7 @@ use std::path::Path;
 
 impl FileContent {
     /// Returns the content that is declared by the options of the run; `None` if the options declare none.
-    pub(crate) const fn stated(ctx: &Context) -> Option<Self> {
+    pub(crate) const fn stated_by_options(ctx: &Context) -> Option<Self> {
         match (ctx.input_is_change, ctx.input_is_history) {
             (true, _) => Some(Self::Changes),
             (false, true) => Some(Self::History),

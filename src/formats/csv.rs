@@ -49,54 +49,54 @@ impl CsvText {
     }
 
     /// Appends a row with the names of columns.
-    pub(crate) fn header(&mut self, names: &[&str]) {
-        names.iter().for_each(|name| self.text(Some(name)));
+    pub(crate) fn put_header(&mut self, names: &[&str]) {
+        names.iter().for_each(|name| self.put_text(Some(name)));
         self.end_row();
     }
 
     /// Appends a row with the names of columns. Fails if two columns have the same name.
-    pub(super) fn distinct_header(&mut self, names: &[&str]) -> Result<(), String> {
+    pub(super) fn put_distinct_header(&mut self, names: &[&str]) -> Result<(), String> {
         let mut seen = BTreeSet::new();
         if let Some(twice) = names.iter().find(|name| !seen.insert(**name)) {
             return Err(format!("{twice}: two columns would have this name"));
         }
-        self.header(names);
+        self.put_header(names);
         Ok(())
     }
 
     /// Appends a field of text.
-    pub(crate) fn text(&mut self, text: Option<&str>) {
-        self.separate();
+    pub(crate) fn put_text(&mut self, text: Option<&str>) {
+        self.put_separator();
         put_field(&mut self.bytes, text.unwrap_or_default(), b',');
     }
 
     /// Appends a field that `put` writes, or an empty field if there is no value.
-    pub(super) fn value<T>(&mut self, value: Option<T>, put: impl FnOnce(&mut TextBuffer, T)) {
+    pub(super) fn put_value<T>(&mut self, value: Option<T>, put: impl FnOnce(&mut TextBuffer, T)) {
         match value {
-            None => self.separate(),
+            None => self.put_separator(),
             Some(value) => {
                 self.field.truncate(0);
                 put(&mut self.field, value);
-                self.separate();
+                self.put_separator();
                 put_field(&mut self.bytes, self.field.bytes(), b',');
             }
         }
     }
 
     /// Appends a field with a number.
-    pub(crate) fn number(&mut self, number: Option<i64>) {
-        self.value(number, put_number);
+    pub(crate) fn put_integer(&mut self, number: Option<i64>) {
+        self.put_value(number, put_number);
     }
 
     /// Appends a field with a coordinate in degrees.
-    pub(crate) fn degrees(&mut self, e7: Option<i32>) {
-        self.value(e7, put_e7);
+    pub(crate) fn put_degrees(&mut self, e7: Option<i32>) {
+        self.put_value(e7, put_e7);
     }
 
     /// Appends a field with a time, which is given in seconds since 1970.
-    pub(crate) fn time(&mut self, seconds: Option<i64>) {
+    pub(crate) fn put_time(&mut self, seconds: Option<i64>) {
         let mut times = std::mem::replace(&mut self.times, TimeFormatter::new());
-        self.value(seconds, |text, seconds| times.put(text, seconds));
+        self.put_value(seconds, |text, seconds| times.put(text, seconds));
         self.times = times;
     }
 
@@ -119,7 +119,7 @@ impl CsvText {
     }
 
     /// Appends a comma, unless the next field is the first one of its row.
-    fn separate(&mut self) {
+    fn put_separator(&mut self) {
         if !std::mem::take(&mut self.is_row_start) {
             self.bytes.push(b',');
         }
@@ -133,20 +133,20 @@ mod tests {
     #[test]
     fn fields_are_quoted_where_the_format_requires_it() {
         let mut csv = CsvText::new();
-        csv.header(&["name", "number", "lon", "time", "end"]);
+        csv.put_header(&["name", "number", "lon", "time", "end"]);
         for text in ["plain", "a,b", "say \"yes\"", "two\nlines", " ä;'\t"] {
-            csv.text(Some(text));
-            csv.number(Some(-7));
-            csv.degrees(Some(-15_000_000));
-            csv.time(Some(0));
-            csv.text(None);
+            csv.put_text(Some(text));
+            csv.put_integer(Some(-7));
+            csv.put_degrees(Some(-15_000_000));
+            csv.put_time(Some(0));
+            csv.put_text(None);
             csv.end_row();
         }
-        csv.text(None);
-        csv.number(None);
-        csv.degrees(None);
-        csv.time(None);
-        csv.text(Some("x"));
+        csv.put_text(None);
+        csv.put_integer(None);
+        csv.put_degrees(None);
+        csv.put_time(None);
+        csv.put_text(Some("x"));
         csv.end_row();
         let rest = ",-7,-1.5,1970-01-01T00:00:00Z,\n";
         let names = [

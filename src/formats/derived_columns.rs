@@ -1,7 +1,7 @@
 //! Columns that are computed from the geometry or the tags of a feature.
 
 use crate::geometry::Point;
-use crate::osm::is_language;
+use crate::osm::is_language_tag;
 
 /// The columns that are computed from the geometry or the tags of a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -70,8 +70,9 @@ impl DerivedColumns {
 
 /// Returns the code of the language in a key such as `name:de` or `name:zh-Hant`. Returns `None` for other keys, and
 /// for keys such as `name:left` and `name:etymology`.
-pub(super) fn language(key: &[u8]) -> Option<&[u8]> {
-    key.strip_prefix(b"name:").filter(|tag| is_language(tag))
+pub(super) fn language_of_key(key: &[u8]) -> Option<&[u8]> {
+    key.strip_prefix(b"name:")
+        .filter(|tag| is_language_tag(tag))
 }
 
 /// Returns the H3 cell that contains a point; `None` if the resolution is greater than 15.
@@ -94,7 +95,8 @@ mod tests {
             ("name:left", None),
             ("alt_name:de", None),
         ] {
-            let found = language(key.as_bytes()).map(|code| std::str::from_utf8(code).unwrap());
+            let found =
+                language_of_key(key.as_bytes()).map(|code| std::str::from_utf8(code).unwrap());
             assert_eq!(found, expected, "{key}");
         }
     }

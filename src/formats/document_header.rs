@@ -62,7 +62,7 @@ impl DocumentHeader {
     }
 
     /// Adds the replication states and the URL of another header of the same file.
-    pub(super) fn note_replication(&mut self, other: &Self) {
+    pub(super) fn add_replication(&mut self, other: &Self) {
         self.replication.add(&other.replication);
         self.previous.add(&other.previous);
         if other.replication_url.is_some() {

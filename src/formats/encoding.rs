@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::file::refuse_compressed_pbf;
-use crate::io::{Input, decompressed};
+use crate::io::{Input, decompressed_reader};
 use encoding_rs::{Decoder, DecoderResult, Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE, mem};
 use memchr::memmem;
 use std::io::{self, Cursor, Read};
@@ -15,8 +15,8 @@ const INPUT_LEN: usize = 16 << 10;
 /// Returns a reader of the decompressed text of an input. Text that is not in UTF-8 is converted to UTF-8. The byte
 /// order mark or, without one, the XML declaration shows the encoding. The reader fails at invalid bytes of text that
 /// it converts. Text that needs no conversion is not checked.
-pub(super) fn decoded(input: &Input) -> Result<Box<dyn Read + Send>> {
-    let mut bytes = decompressed(input)?;
+pub(super) fn utf8_reader(input: &Input) -> Result<Box<dyn Read + Send>> {
+    let mut bytes = decompressed_reader(input)?;
     let mut start = Vec::new();
     let read = bytes.by_ref().take(PROBE_LEN).read_to_end(&mut start);
     refuse_compressed_pbf(input, &start)?;
@@ -200,7 +200,7 @@ impl<R: Read> Read for Decoding<R> {
 mod tests {
     use super::*;
 
-    fn utf8(bytes: &[u8]) -> io::Result<String> {
+    fn decode_to_utf8(bytes: &[u8]) -> io::Result<String> {
         let start = bytes.get(..bytes.len().min(PROBE_LEN as usize)).unwrap();
         let mut text = String::new();
         let mut reader = Decoding {
@@ -220,10 +220,13 @@ mod tests {
         let line = "é \u{20ac} \u{1f600} ";
         let text = format!("<?xml version='1.0'?>{}", line.repeat(9000));
         let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
-        assert_eq!(utf8(&big).unwrap(), text);
+        assert_eq!(decode_to_utf8(&big).unwrap(), text);
         let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-        assert_eq!(utf8(&[&[0xff, 0xfe], &little[..]].concat()).unwrap(), text);
-        let cut = utf8(&little[..little.len() - 3]).unwrap_err();
+        assert_eq!(
+            decode_to_utf8(&[&[0xff, 0xfe], &little[..]].concat()).unwrap(),
+            text
+        );
+        let cut = decode_to_utf8(&little[..little.len() - 3]).unwrap_err();
         assert!(cut.to_string().contains("not UTF-16LE"), "{cut}");
     }
 

@@ -1,6 +1,6 @@
 //! Detects the text format of a file, compressed or not.
 
-use super::encoding::{decoded, is_utf16};
+use super::encoding::{is_utf16, utf8_reader};
 use crate::error::{Advice, Error, Result};
 use crate::io::{FileCompression, Input};
 use crate::osm::{TextFormat, has_change_root};
@@ -20,11 +20,11 @@ impl TextFormat {
             return Ok(empty);
         }
         if FileCompression::detect(start).is_none() && !is_utf16(start) {
-            return Ok(Self::of_text(start));
+            return Ok(Self::detect_from_text(start));
         }
         let mut start = Vec::new();
-        let read = decoded(input)?.take(PROBE_LEN).read_to_end(&mut start);
-        match (Self::of_text(&start), read) {
+        let read = utf8_reader(input)?.take(PROBE_LEN).read_to_end(&mut start);
+        match (Self::detect_from_text(&start), read) {
             // If the format is known although `read` is an error, the file is damaged after its first bytes. The damage
             // is reported when the file is read.
             (Some(format), _) => Ok(Some(format)),
@@ -42,8 +42,8 @@ impl TextFormat {
         }
     }
 
-    fn of_text(start: &[u8]) -> Option<Self> {
-        if let Some(format) = Self::of_magic(start) {
+    fn detect_from_text(start: &[u8]) -> Option<Self> {
+        if let Some(format) = Self::from_magic(start) {
             return Some(format);
         }
         let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn the_first_bytes_tell_the_format() {
-        let of = TextFormat::of_text;
+        let of = TextFormat::detect_from_text;
         assert_eq!(of(b"\xef\xbb\xbf <?xml?><osm>"), Some(TextFormat::Osm));
         assert_eq!(of(b"<osmChange/>"), Some(TextFormat::OsmChange));
         assert_eq!(of(b"# a comment\n\nn-1 v1"), Some(TextFormat::Opl));

@@ -60,7 +60,7 @@ pub use change_set::{Change, ChangeSet, SameTime};
 pub use change_state::ChangeState;
 pub(crate) use change_state::DataState;
 pub use changesets::{Changeset, Comment, read_changesets};
-pub(crate) use changesets::{changeset_header, holds_changesets};
+pub(crate) use changesets::{begins_with_changeset, changeset_header};
 pub(crate) use checksum::{add_changeset, add_object};
 pub(crate) use content::format_of;
 #[cfg(feature = "parquet")]
@@ -162,7 +162,7 @@ impl ChangeReader {
     pub(crate) fn add(&mut self, inputs: &[Input], ctx: &Context) -> Result<()> {
         let (first, changes) = (self.headers.len(), &mut self.changes);
         let sources = change_sources(inputs, ctx)?;
-        let headers = read::read_all(&sources, first, changes, ctx)?;
+        let headers = read::add_all_objects(&sources, first, changes, ctx)?;
         self.headers.extend(headers);
         Ok(())
     }
@@ -170,7 +170,7 @@ impl ChangeReader {
     /// Returns the changes as [`read_changes`] does, with the given states of the change files.
     pub(crate) fn finish(self, states: Vec<ChangeState>, ctx: &Context) -> ChangeSet {
         let mut changes = self.changes.finish(ctx);
-        changes.note_states(states);
+        changes.set_states(states);
         changes
     }
 }
@@ -212,7 +212,7 @@ pub fn read_osm_file(input: &Input) -> Result<ChangeSet> {
     let objects = NewestChanges::new(SameTime::LastRead, KeptVersions::Newest);
     let mut objects = objects.max_memory(256 << 20);
     let source = ObjectSource::of_text_with_geometry(input, format);
-    read::read_all(&[source], 0, &mut objects, &ctx)?;
+    read::add_all_objects(&[source], 0, &mut objects, &ctx)?;
     Ok(objects.finish(&ctx))
 }
 

@@ -9,7 +9,7 @@ const EIGHT_DIGITS: u64 = 100_000_000;
 /// Returns the eight decimal digits of a number below 10^8, each as a byte from 0 to 9. The first digit is in the
 /// lowest byte.
 #[inline(always)]
-const fn digits_of(number: u32) -> u64 {
+const fn eight_digits(number: u32) -> u64 {
     // Splits the number into halves of four digits, then into pairs, then into single digits. All parts lie side by
     // side in one word. A multiplication and a shift divide all parts by 100 or 10 at once. The result is exact for
     // numbers of this size.
@@ -34,12 +34,12 @@ pub(super) fn put_number(out: &mut TextBuffer, value: i64) {
         0 => put_unpadded(out, value as u32),
         high if high < EIGHT_DIGITS => {
             put_unpadded(out, high as u32);
-            put_eight(out, value);
+            put_last_eight_digits(out, value);
         }
         high => {
             put_unpadded(out, (high / EIGHT_DIGITS) as u32);
-            put_eight(out, high);
-            put_eight(out, value);
+            put_last_eight_digits(out, high);
+            put_last_eight_digits(out, value);
         }
     }
 }
@@ -50,7 +50,7 @@ fn put_unpadded(out: &mut TextBuffer, number: u32) {
     if number < 10 {
         return out.push_ascii([b'0' + number as u8], 1);
     }
-    let digits = digits_of(number);
+    let digits = eight_digits(number);
     let zeros = digits.trailing_zeros() / 8;
     let text = (digits | ZEROS) >> (8 * zeros);
     out.push_ascii(text.to_le_bytes(), 8 - zeros as usize);
@@ -58,8 +58,8 @@ fn put_unpadded(out: &mut TextBuffer, number: u32) {
 
 /// Appends the last eight digits of a number, with leading zeros.
 #[inline(always)]
-fn put_eight(out: &mut TextBuffer, number: u64) {
-    let digits = digits_of((number % EIGHT_DIGITS) as u32);
+fn put_last_eight_digits(out: &mut TextBuffer, number: u64) {
+    let digits = eight_digits((number % EIGHT_DIGITS) as u32);
     out.push_ascii((digits | ZEROS).to_le_bytes(), 8);
 }
 
@@ -102,7 +102,7 @@ pub(super) fn e7_text(value_e7: i32) -> ([u8; 16], usize) {
     let fraction = value % ONE;
     if fraction != 0 {
         // The fraction has seven digits, so the first of the eight digits is 0. The decimal point replaces it.
-        let digits = digits_of(fraction);
+        let digits = eight_digits(fraction);
         let zeros = digits.leading_zeros() / 8;
         let point_and_digits = (digits | ZEROS) & !0xff | u64::from(b'.');
         text |= u128::from(point_and_digits) << (8 * len);
@@ -173,7 +173,7 @@ mod tests {
     use crate::osm::format_e7;
 
     #[test]
-    fn numbers_are_written_as_to_string_and_format_e7_write_them() {
+    fn numbers_match_to_string_and_format_e7() {
         let mut text = TextBuffer::new();
         let powers = (0..19).map(|digits| 10_i64.pow(digits));
         let near = powers.flat_map(|power| [power - 1, power, power + 1, power / 3, power * 7 / 8]);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_written_as_format_timestamp_writes_them() {
+    fn times_match_format_timestamp() {
         let mut times = TimeFormatter::new();
         let days = (0..3000).map(|day| day * SECONDS_PER_DAY * 7 + day * 77);
         let odd = [

@@ -91,7 +91,7 @@ impl ObjectText {
 
     /// Removes the text in the buffer and returns it. Text in [`TextFormat::OsmChange`] lacks the start tag of its
     /// first section and the end tag of its last section.
-    pub(crate) fn take_plain(&mut self) -> String {
+    pub(crate) fn take_unencoded_text(&mut self) -> String {
         self.objects = 0;
         self.lines.text().take()
     }

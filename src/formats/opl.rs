@@ -4,7 +4,7 @@
 use super::change_action::ChangeAction;
 use super::change_set::{ChangeSet, Draft};
 use super::changesets::parse_opl as parse_changeset;
-use super::opl_fields::{decode, degrees, non_empty, number};
+use super::opl_fields::{decode_escapes, non_empty, parse_degrees, parse_number};
 use super::text_chunks::{TextChunk, TextDamage, lines};
 use crate::osm::{Location, ObjectKind, parse_timestamp};
 
@@ -91,9 +91,9 @@ impl OplParser {
         let letter = chars.next().unwrap_or_default();
         let value = chars.as_str();
         match letter {
-            _ if is_id => draft.id = number(field, value)?,
+            _ if is_id => draft.id = parse_number(field, value)?,
             'v' => {
-                let version = non_empty(value).map(|value| number::<i32>(field, value));
+                let version = non_empty(value).map(|value| parse_number::<i32>(field, value));
                 let version = version.transpose()?.filter(|version| *version > 0);
                 draft.version = version.and_then(|version| u32::try_from(version).ok());
             }
@@ -106,7 +106,7 @@ impl OplParser {
                 _ => return Err(format!("'{field}' is neither dV nor dD")),
             },
             'c' => {
-                let changeset = non_empty(value).map(|value| number::<i64>(field, value));
+                let changeset = non_empty(value).map(|value| parse_number::<i64>(field, value));
                 draft.changeset = changeset.transpose()?.filter(|number| *number > 0);
             }
             't' => {
@@ -116,16 +116,16 @@ impl OplParser {
                 draft.timestamp = non_empty(value).map(time).transpose()?;
             }
             'i' => {
-                let uid = non_empty(value).map(|value| number::<i32>(field, value));
+                let uid = non_empty(value).map(|value| parse_number::<i32>(field, value));
                 draft.uid = uid.transpose()?.filter(|uid| *uid > 0);
             }
             'u' => draft.user = self.parse_string(value)?,
             'x' => {
-                let lon = non_empty(value).map(degrees);
+                let lon = non_empty(value).map(parse_degrees);
                 coordinates.lon = lon.transpose()?;
             }
             'y' => {
-                let lat = non_empty(value).map(degrees);
+                let lat = non_empty(value).map(parse_degrees);
                 coordinates.lat = lat.transpose()?;
             }
             'T' => self.parse_tags(value)?,
@@ -142,7 +142,7 @@ impl OplParser {
     }
 
     fn parse_string(&mut self, text: &str) -> Result<u32, String> {
-        decode(&mut self.text, text)?;
+        decode_escapes(&mut self.text, text)?;
         Ok(self.objects.strings.add(&self.text))
     }
 
@@ -167,11 +167,11 @@ impl OplParser {
                 Some((id, location)) => (id, Some(location.split_once('y').ok_or_else(bad)?)),
             };
             if let Some((lon, lat)) = location.filter(|location| *location != ("", "")) {
-                let location = Location::new(degrees(lat)?, degrees(lon)?);
+                let location = Location::new(parse_degrees(lat)?, parse_degrees(lon)?);
                 self.objects.locations.resize(locations_start + count, None);
                 self.objects.locations.push(location);
             }
-            self.objects.refs.push(number(node, id)?);
+            self.objects.refs.push(parse_number(node, id)?);
             count += 1;
         }
         let locations = &mut self.objects.locations;
@@ -188,7 +188,7 @@ impl OplParser {
             let mut chars = id.chars();
             let kind = chars.next().and_then(ObjectKind::from_letter);
             let kind = kind.ok_or_else(bad)?;
-            let id = number(member, chars.as_str())?;
+            let id = parse_number(member, chars.as_str())?;
             let role = self.parse_string(role)?;
             self.objects.refs.push(id);
             self.objects.roles.push((kind, role));

@@ -7,18 +7,18 @@ pub(super) fn non_empty(value: &str) -> Option<&str> {
     (!value.is_empty()).then_some(value)
 }
 
-pub(super) fn number<T: std::str::FromStr>(field: &str, value: &str) -> Result<T, String> {
+pub(super) fn parse_number<T: std::str::FromStr>(field: &str, value: &str) -> Result<T, String> {
     let bad = |_| format!("'{field}': '{value}' is not a number in range");
     value.parse().map_err(bad)
 }
 
 /// Parses a latitude or a longitude, which need not be on earth.
-pub(super) fn degrees(value: &str) -> Result<i32, String> {
+pub(super) fn parse_degrees(value: &str) -> Result<i32, String> {
     parse_stored_e7(value).map_err(|cause| format!("'{value}' {cause}"))
 }
 
 /// Decodes the `%hex%` escapes in `text`, and replaces the contents of `out` by the result.
-pub(super) fn decode(out: &mut String, text: &str) -> Result<(), String> {
+pub(super) fn decode_escapes(out: &mut String, text: &str) -> Result<(), String> {
     out.clear();
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once('%') {
@@ -46,11 +46,11 @@ mod tests {
             ("a%20%b", "a b"),
             ("%25%%2c%%1f600%", "%,\u{1f600}"),
         ] {
-            assert_eq!(decode(&mut out, text), Ok(()));
+            assert_eq!(decode_escapes(&mut out, text), Ok(()));
             assert_eq!(out, decoded);
         }
         for text in ["%", "a%20", "%%", "%+20%", "%d800%", "%123456789%", "%xyz%"] {
-            assert!(decode(&mut out, text).is_err(), "{text}");
+            assert!(decode_escapes(&mut out, text).is_err(), "{text}");
         }
     }
 }

@@ -442,7 +442,7 @@ fn check_text_input(input: &Input, format: TextFormat) -> Result<()> {
 
 /// Adds all objects of files to `all`, in file order. The number of the first file is `first`. Returns a header for
 /// each file. Only its replication states and its URL are set.
-pub(super) fn read_all(
+pub(super) fn add_all_objects(
     sources: &[ObjectSource],
     first: usize,
     all: &mut NewestChanges,
@@ -457,7 +457,7 @@ pub(super) fn read_all(
         work,
         |(number, mut objects)| {
             objects.set_file((first + number) as u32);
-            headers[number].note_replication(objects.document_header());
+            headers[number].add_replication(objects.document_header());
             let added = all.add(objects, ctx);
             added.map_err(|cause| Error::file(sources[number].input.path(), cause))
         },

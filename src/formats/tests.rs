@@ -15,7 +15,7 @@ fn open(file: &tempfile::NamedTempFile) -> Input {
     Input::open(file.path()).unwrap()
 }
 
-fn error(result: Result<ChangeSet>) -> String {
+fn error_message(result: Result<ChangeSet>) -> String {
     let message = result.unwrap_err().to_string();
     assert!(!message.contains('\n'), "{message}");
     message
@@ -78,21 +78,21 @@ fn an_opl_file_gives_its_objects_in_canonical_order() {
 }
 
 #[test]
-fn an_error_names_the_kind_of_a_file_of_another_kind() {
+fn an_error_names_the_actual_format_of_a_file() {
     let change = file(b"<osmChange version='0.6'><create/></osmChange>");
     let plain = file(b"<osm version='0.6'><node id='1' lat='1' lon='1'/></osm>");
-    let message = error(read_osm_file(&open(&change)));
+    let message = error_message(read_osm_file(&open(&change)));
     assert!(
         message.ends_with("this is an OsmChange file (<osmChange>), not an OSM XML file (<osm>)"),
         "{message}"
     );
-    let message = error(read_change_files(&[plain.path()], &Context::default()));
+    let message = error_message(read_change_files(&[plain.path()], &Context::default()));
     assert!(
         message.ends_with("this is an OSM XML file (<osm>), not an OsmChange file (<osmChange>)"),
         "{message}"
     );
     let pbf = file(&[0, 0, 0, 13, 10, 9]);
-    let message = error(read_osm_file(&open(&pbf)));
+    let message = error_message(read_osm_file(&open(&pbf)));
     assert!(
         message.ends_with("this is a PBF file, not an OSM XML file"),
         "{message}"
@@ -117,13 +117,13 @@ fn broken_osm_files_are_refused() {
         ),
         (b"<!-- -->", "this is not an OSM XML file: <osm> is missing"),
     ] {
-        let message = error(read_osm_file(&open(&file(text))));
+        let message = error_message(read_osm_file(&open(&file(text))));
         assert!(message.ends_with(cause), "{message}");
     }
 }
 
 #[test]
-fn an_action_means_nothing_in_a_change_file() {
+fn the_action_attribute_is_ignored_in_change_files() {
     let text =
         b"<osmChange version='0.6'><create><node id='1' lat='1' lon='1' action='delete'/></create></osmChange>";
     let set = read_change_files(&[file(text).path()], &Context::default()).unwrap();

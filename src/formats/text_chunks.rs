@@ -1,7 +1,7 @@
 //! Cuts text documents into chunks that can be parsed independently.
 
 use super::change_set::ChangeSet;
-use super::encoding::decoded;
+use super::encoding::utf8_reader;
 use crate::error::{Error, Result};
 use crate::io::{Input, count_to_end};
 use crate::osm::TextFormat;
@@ -100,7 +100,7 @@ impl TextChunks {
     pub(super) fn new(input: &Input, format: TextFormat) -> Result<Self> {
         Ok(Self {
             path: input.path().to_owned(),
-            reader: decoded(input)?,
+            reader: utf8_reader(input)?,
             cutter: match format {
                 TextFormat::Osm | TextFormat::OsmChange => Cutter::Xml(XmlCutter::new(format)),
                 _ => Cutter::Lines,
@@ -140,7 +140,7 @@ impl TextChunks {
         self.failure = damage.map(|error| (error, start + text.len() as u64));
         let prefix = self.cutter.prefix();
         self.is_done = true;
-        let chunk = self.chunk(text, prefix);
+        let chunk = self.make_chunk(text, prefix);
         self.start = start + read;
         chunk
     }
@@ -165,7 +165,7 @@ impl TextChunks {
             if let Some(cut) = cut.filter(|cut| *cut <= MAX_CHUNK_LEN) {
                 let rest = self.pending.split_off(cut);
                 let text = std::mem::replace(&mut self.pending, rest);
-                return Ok(self.chunk(text, prefix));
+                return Ok(self.make_chunk(text, prefix));
             }
             if self.pending.len() > MAX_CHUNK_LEN {
                 let cause = format!(
@@ -200,7 +200,7 @@ impl TextChunks {
         }
     }
 
-    fn chunk(&mut self, text: Vec<u8>, prefix: String) -> TextChunk {
+    fn make_chunk(&mut self, text: Vec<u8>, prefix: String) -> TextChunk {
         let (before, start) = (self.before, self.start);
         self.before = position_after(before, &text);
         self.start += text.len() as u64;
@@ -308,7 +308,7 @@ impl XmlCutter {
     }
 
     fn find_cut(&mut self, text: &[u8]) -> Option<usize> {
-        while let Some(end) = self.markup_end(text) {
+        while let Some(end) = self.read_markup(text) {
             self.at = end;
         }
         let (cut, section) = self.cut.take()?;
@@ -318,7 +318,7 @@ impl XmlCutter {
     }
 
     /// Reads the next part of markup and returns the offset of its end; `None` if it is not complete yet.
-    fn markup_end(&mut self, text: &[u8]) -> Option<usize> {
+    fn read_markup(&mut self, text: &[u8]) -> Option<usize> {
         let rest = text.get(self.at..)?;
         let Some(start) = memchr(b'<', rest) else {
             self.at = text.len();
@@ -356,7 +356,7 @@ impl XmlCutter {
                 Some(end)
             }
             _ => {
-                let (name, len, is_empty) = start_tag(rest)?;
+                let (name, len, is_empty) = parse_start_tag(rest)?;
                 self.enter_element(name, is_empty);
                 Some(self.at + len)
             }
@@ -389,7 +389,7 @@ impl XmlCutter {
 
 /// Parses the start tag at the beginning of `text`. Returns the name of the element, the length of the tag in bytes,
 /// and whether the tag also ends the element (`/>`). Returns `None` if the tag is not complete.
-fn start_tag(text: &[u8]) -> Option<(&[u8], usize, bool)> {
+fn parse_start_tag(text: &[u8]) -> Option<(&[u8], usize, bool)> {
     let name_end = text.iter().position(|byte| b" \t\r\n/>".contains(byte))?;
     let name = text.get(1..name_end)?;
     let mut at = name_end;

@@ -42,7 +42,7 @@ impl TextDocument {
         let functions = functions(options.format);
         let prologue = (functions.prologue)(header, &document_header, options);
         let mut prologue = prologue.map_err(Error::Usage)?;
-        let mut output = TextOutput::in_output(output, options.compression);
+        let mut output = TextOutput::from_open_output(output, options.compression);
         output.write(&prologue.take())?;
         Ok(Self {
             output,

@@ -49,11 +49,11 @@ impl TextOutput {
         ctx: &Context,
     ) -> Result<Self> {
         let output = OpenOutput::open(target, ctx)?;
-        Ok(Self::in_output(output, compression))
+        Ok(Self::from_open_output(output, compression))
     }
 
     /// Begins a text file in an open output.
-    pub(crate) fn in_output(output: OpenOutput, compression: TextCompression) -> Self {
+    pub(crate) fn from_open_output(output: OpenOutput, compression: TextCompression) -> Self {
         Self {
             output: StreamOutput::new(output),
             compression,

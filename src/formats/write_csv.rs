@@ -40,7 +40,7 @@ pub(super) fn csv_header(
         None => names.push("tags"),
     }
     let (mut csv, mut text) = (CsvText::new(), TextBuffer::new());
-    csv.distinct_header(&names)?;
+    csv.put_distinct_header(&names)?;
     csv.move_to(&mut text);
     Ok(text)
 }
@@ -74,25 +74,25 @@ impl CsvRows {
         let (csv, info, without) = (&mut self.csv, &object.info, self.without);
         let has = |field| !without.contains(field);
         if has(InfoFields::VERSION) {
-            csv.number(info.version.map(i64::from));
+            csv.put_integer(info.version.map(i64::from));
         }
         if has(InfoFields::TIMESTAMP) {
-            csv.time(info.timestamp);
+            csv.put_time(info.timestamp);
         }
         if has(InfoFields::CHANGESET) {
-            csv.number(info.changeset);
+            csv.put_integer(info.changeset);
         }
         if has(InfoFields::UID) {
-            csv.number(info.uid.map(i64::from));
+            csv.put_integer(info.uid.map(i64::from));
         }
         if has(InfoFields::USER) {
-            csv.text(info.user);
+            csv.put_text(info.user);
         }
     }
 
     /// Returns the location of a node, or the point halfway along a way that has nodes and the locations of all of
     /// them. Returns `None` for other objects, and for all ways if `way_locations` is [`WayLocations::Never`].
-    fn place(&self, object: &Object<'_>) -> Option<Point> {
+    fn representative_point(&self, object: &Object<'_>) -> Option<Point> {
         match &object.body {
             ObjectBody::Node { location } => location.map(Point::from),
             ObjectBody::Way { locations, .. } if self.way_locations != WayLocations::Never => {
@@ -111,27 +111,27 @@ impl ObjectLines for CsvRows {
     /// Appends an object. Of several tags with the same key, the row has the first one.
     fn put(&mut self, object: &Object<'_>, _: bool) {
         let csv = &mut self.csv;
-        csv.text(Some(object.kind().name()));
-        csv.number(Some(object.id));
+        csv.put_text(Some(object.kind().name()));
+        csv.put_integer(Some(object.id));
         if self.has_visible {
-            csv.text(Some(if object.info.visible { "true" } else { "false" }));
+            csv.put_text(Some(if object.info.visible { "true" } else { "false" }));
         }
         self.put_metadata(object);
-        let place = self.place(object);
+        let place = self.representative_point(object);
         let csv = &mut self.csv;
-        csv.degrees(place.map(|place| place.lon_e7));
-        csv.degrees(place.map(|place| place.lat_e7));
+        csv.put_degrees(place.map(|place| place.lon_e7));
+        csv.put_degrees(place.map(|place| place.lat_e7));
         match &self.tag_columns {
             Some(keys) => {
                 for wanted in keys {
                     let mut tags = object.tags.iter();
                     let found = tags.find(|(key, _)| key == wanted);
-                    csv.text(found.map(|(_, value)| *value));
+                    csv.put_text(found.map(|(_, value)| *value));
                 }
             }
             None => {
                 let tags: Vec<_> = UniqueTags::new(object.tags.iter().copied()).collect();
-                csv.value(Some(tags.as_slice()), put_json_tags);
+                csv.put_value(Some(tags.as_slice()), put_json_tags);
             }
         }
         csv.end_row();
@@ -151,7 +151,7 @@ mod tests {
     use crate::pbf::Info;
 
     #[test]
-    fn a_row_has_the_attributes_the_place_and_the_tags() {
+    fn a_row_has_attributes_location_and_tags() {
         let mut options = TextOptions::new(TextFormat::Csv);
         let object = Object {
             id: -3,

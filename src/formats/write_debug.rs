@@ -318,7 +318,7 @@ impl DebugText {
         }
         paint.put_name(&mut self.text, "comments", CHANGESET_COLUMN);
         let _ = writeln!(self.text, "{}", changeset.comments_count);
-        let width = digits(comments.len());
+        let width = digit_count(comments.len());
         for (index, comment) in comments.iter().enumerate() {
             paint.put_index(&mut self.text, index, width);
             paint.put(&mut self.text, CYAN, "date");
@@ -346,7 +346,7 @@ fn put_nodes(text: &mut TextBuffer, paint: Paint, refs: &[i64], locations: &[Opt
         [first, .., last] if first == last => text.push_str(" (closed)\n"),
         _ => text.push_str(" (open)\n"),
     }
-    let width = digits(refs.len());
+    let width = digit_count(refs.len());
     for (index, id) in refs.iter().enumerate() {
         paint.put_index(text, index, width);
         let _ = write!(text, "{id:>10}");
@@ -362,7 +362,7 @@ fn put_nodes(text: &mut TextBuffer, paint: Paint, refs: &[i64], locations: &[Opt
 fn put_members(text: &mut TextBuffer, paint: Paint, members: &[Member<'_>]) {
     paint.put_name(text, "members", OBJECT_COLUMN);
     let _ = writeln!(text, "{}", members.len());
-    let width = digits(members.len());
+    let width = digit_count(members.len());
     for (index, member) in members.iter().enumerate() {
         paint.put_index(text, index, width);
         let kind = match member.kind {
@@ -377,7 +377,7 @@ fn put_members(text: &mut TextBuffer, paint: Paint, members: &[Member<'_>]) {
 }
 
 /// Returns the number of decimal digits of `count`, at least 1.
-const fn digits(count: usize) -> usize {
+const fn digit_count(count: usize) -> usize {
     match count.checked_ilog10() {
         Some(log) => log as usize + 1,
         None => 1,

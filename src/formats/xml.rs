@@ -4,7 +4,8 @@ use super::change_action::ChangeAction;
 use super::change_set::{ChangeSet, Draft, MemberWay, NO_ID};
 use super::text_chunks::{TextChunk, TextDamage};
 use super::xml_attributes::{
-    check_version, degrees, for_each_attribute, number, parse_root_attributes, time,
+    check_version, for_each_attribute, parse_degrees, parse_number, parse_root_attributes,
+    parse_time,
 };
 use super::xml_cause;
 use crate::osm::{Bbox, Location, ObjectKind, TextFormat, parse_e7};
@@ -61,7 +62,7 @@ pub(super) fn parse(
         (Ok(()), None) => return Ok(parser.objects),
         (_, Some(at)) => (at, "the text is not UTF-8".to_owned()),
         (Err(cause), None) => {
-            let at = position(&reader).saturating_add(mark);
+            let at = next_event_offset(&reader).saturating_add(mark);
             (at.clamp(chunk.prefix, chunk.bytes.len()), cause)
         }
     };
@@ -74,7 +75,7 @@ pub(super) fn parse(
 }
 
 /// Returns the offset in the text at which the next event begins.
-fn position(reader: &quick_xml::Reader<&[u8]>) -> usize {
+fn next_event_offset(reader: &quick_xml::Reader<&[u8]>) -> usize {
     usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX)
 }
 
@@ -162,7 +163,7 @@ impl XmlObjectParser {
     fn read(&mut self, reader: &mut quick_xml::Reader<&[u8]>) -> Result<(), String> {
         loop {
             if self.draft.is_none() {
-                self.whole_until = position(reader);
+                self.whole_until = next_event_offset(reader);
             }
             match reader
                 .read_event()
@@ -365,18 +366,18 @@ impl XmlObjectParser {
         let (mut id, mut lat, mut lon) = (None, None, None);
         for_each_attribute(element, |key, value| {
             match key {
-                "id" => id = Some(number::<i64>(key, value)?),
+                "id" => id = Some(parse_number::<i64>(key, value)?),
                 // Some editors write version 0 for objects without a version, so 0 counts as no version.
                 "version" => {
-                    let version = number::<i32>(key, value)?;
+                    let version = parse_number::<i32>(key, value)?;
                     draft.version = u32::try_from(version).ok().filter(|&version| version > 0);
                 }
-                "timestamp" => draft.timestamp = Some(time(value)?),
-                "changeset" => draft.changeset = Some(number(key, value)?),
-                "uid" => draft.uid = Some(number(key, value)?).filter(|&uid| uid > 0),
+                "timestamp" => draft.timestamp = Some(parse_time(value)?),
+                "changeset" => draft.changeset = Some(parse_number(key, value)?),
+                "uid" => draft.uid = Some(parse_number(key, value)?).filter(|&uid| uid > 0),
                 "user" => draft.user = self.objects.strings.add(value),
-                "lat" => lat = Some(degrees(key, value)?),
-                "lon" => lon = Some(degrees(key, value)?),
+                "lat" => lat = Some(parse_degrees(key, value)?),
+                "lon" => lon = Some(parse_degrees(key, value)?),
                 // Servers and editors also write visible="true" for current data, so the value "true" is no sign of
                 // history.
                 "visible" => match value {
@@ -430,7 +431,7 @@ impl XmlObjectParser {
     }
 
     fn parse_node_ref(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
-        let (node, coordinates) = node_of_way(element)?;
+        let (node, coordinates) = parse_way_node(element)?;
         if let (Some((lat, lon)), Some(draft)) = (coordinates, &self.draft) {
             let before = self.objects.refs.len() - draft.refs_start;
             let locations = &mut self.objects.locations;
@@ -447,7 +448,7 @@ impl XmlObjectParser {
 
     /// Reads a node of the member way whose element is open.
     fn parse_member_node(&mut self, element: &BytesStart<'_>) -> Result<Ancestor, String> {
-        let (_, coordinates) = node_of_way(element)?;
+        let (_, coordinates) = parse_way_node(element)?;
         if let Some(way) = &mut self.member_way {
             let location = coordinates.and_then(|(lat, lon)| Location::new(lat, lon));
             way.locations.push(location);
@@ -468,7 +469,7 @@ impl XmlObjectParser {
                         return Err(format!("'{value}' is not a member type"));
                     }
                 }
-                "ref" => id = Some(number(key, value)?),
+                "ref" => id = Some(parse_number(key, value)?),
                 "role" => role = self.objects.strings.add(value),
                 _ => {}
             }
@@ -496,13 +497,13 @@ impl XmlObjectParser {
 type NodeOfWay = (Option<i64>, Option<(i32, i32)>);
 
 /// Reads a node of a way: its id, and its latitude and longitude in 1e-7 degree.
-fn node_of_way(element: &BytesStart<'_>) -> Result<NodeOfWay, String> {
+fn parse_way_node(element: &BytesStart<'_>) -> Result<NodeOfWay, String> {
     let (mut node, mut lat, mut lon) = (None, None, None);
     for_each_attribute(element, |key, value| {
         match key {
-            "ref" => node = Some(number(key, value)?),
-            "lat" => lat = Some(degrees(key, value)?),
-            "lon" => lon = Some(degrees(key, value)?),
+            "ref" => node = Some(parse_number(key, value)?),
+            "lat" => lat = Some(parse_degrees(key, value)?),
+            "lon" => lon = Some(parse_degrees(key, value)?),
             _ => {}
         }
         Ok(())

@@ -4,7 +4,7 @@ use super::document_header::DocumentHeader;
 use super::xml_cause;
 use crate::osm::{parse_stored_e7, parse_timestamp};
 use crate::pbf::MAX_HEADER_TEXT_LEN;
-use crate::replication::non_negative;
+use crate::replication::non_negative_number;
 use quick_xml::XmlVersion;
 use quick_xml::events::BytesStart;
 use std::borrow::Cow;
@@ -42,18 +42,18 @@ pub(super) fn for_each_attribute(
     Ok(())
 }
 
-pub(super) fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, String> {
+pub(super) fn parse_number<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, String> {
     value
         .parse()
         .map_err(|_| format!("{key}=\"{value}\" is not a number in range"))
 }
 
 /// Parses a latitude or a longitude in degrees, and returns it in 1e-7 degree. The value need not be on earth.
-pub(super) fn degrees(key: &str, value: &str) -> Result<i32, String> {
+pub(super) fn parse_degrees(key: &str, value: &str) -> Result<i32, String> {
     parse_stored_e7(value).map_err(|cause| format!("{key}=\"{value}\" {cause}"))
 }
 
-pub(super) fn time(value: &str) -> Result<i64, String> {
+pub(super) fn parse_time(value: &str) -> Result<i64, String> {
     parse_timestamp(value).ok_or_else(|| format!("timestamp=\"{value}\" is not a time"))
 }
 
@@ -63,16 +63,16 @@ pub(super) fn parse_root_attributes(element: &BytesStart<'_>) -> Result<Document
     for_each_attribute(element, |key, value| {
         match key {
             "sequence" | "sequence_number" | "osmosis_replication_sequence_number" => {
-                document_header.replication.sequence = non_negative(value.parse().ok());
+                document_header.replication.sequence = non_negative_number(value.parse().ok());
             }
             "timestamp" | "osmosis_replication_timestamp" => {
-                document_header.replication.timestamp = non_negative(parse_timestamp(value));
+                document_header.replication.timestamp = non_negative_number(parse_timestamp(value));
             }
             "osmosis_replication_previous_sequence_number" => {
-                document_header.previous.sequence = non_negative(value.parse().ok());
+                document_header.previous.sequence = non_negative_number(value.parse().ok());
             }
             "osmosis_replication_previous_timestamp" => {
-                document_header.previous.timestamp = non_negative(parse_timestamp(value));
+                document_header.previous.timestamp = non_negative_number(parse_timestamp(value));
             }
             "osmosis_replication_base_url" => {
                 document_header.replication_url = Some(header_text(key, value)?);

@@ -12,7 +12,7 @@ type WordTable = LazyLock<FxHashMap<&'static str, &'static str>>;
 
 /// Returns the table for `groups`. A group is a list of words with the same meaning, and its first word is their normal
 /// form.
-fn by_word(groups: &[&'static str]) -> FxHashMap<&'static str, &'static str> {
+fn word_table(groups: &[&'static str]) -> FxHashMap<&'static str, &'static str> {
     let words_of = |group: &&'static str| {
         let mut words = group.split(' ').peekable();
         let normal = words.peek().copied().unwrap_or_default();
@@ -23,7 +23,7 @@ fn by_word(groups: &[&'static str]) -> FxHashMap<&'static str, &'static str> {
 
 /// Words at the end of a name, and their abbreviations.
 static LAST: WordTable = LazyLock::new(|| {
-    by_word(&[
+    word_table(&[
         "street st str",
         "road rd",
         "avenue ave av",
@@ -90,7 +90,7 @@ static LAST: WordTable = LazyLock::new(|| {
 
 /// Words at the start of a name, and their abbreviations.
 static FIRST: WordTable = LazyLock::new(|| {
-    by_word(&[
+    word_table(&[
         "avenue avenida avinguda av ave avda avd",
         "boulevard bulevar bulevardul bd bld blvd boul",
         "rue rua r",
@@ -129,7 +129,7 @@ static FIRST: WordTable = LazyLock::new(|| {
 /// Words anywhere in a name, and their abbreviations. A word at the start of a name is first looked up in
 /// [`DIRECTIONS`] and [`FIRST`], and a word at the end in [`LAST`].
 static ANYWHERE: WordTable = LazyLock::new(|| {
-    by_word(&[
+    word_table(&[
         "saint st sankt sint",
         "sainte ste",
         "santa sta",
@@ -156,7 +156,7 @@ static ANYWHERE: WordTable = LazyLock::new(|| {
 
 /// Words for directions, and their abbreviations.
 static DIRECTIONS: WordTable = LazyLock::new(|| {
-    by_word(&[
+    word_table(&[
         "north n",
         "south s",
         "east e",
@@ -171,7 +171,7 @@ static DIRECTIONS: WordTable = LazyLock::new(|| {
 /// Types of streets in languages with Cyrillic letters, and their abbreviations. The type may come before or after the
 /// name proper. Some spellings omit the word that means "street". The forms of this word are in the first row.
 static CYRILLIC: WordTable = LazyLock::new(|| {
-    by_word(&[
+    word_table(&[
         "улица ул вулиця вуліца вул",
         "проспект праспект прасп просп пр",
         "переулок провулок завулак пер пров прв зав",
@@ -210,14 +210,14 @@ const HYPHENATED: [([&str; 2], &str); 11] = [
 const ENDINGS: [(&str, &str); 3] = [("strasse", "str"), ("straat", "str"), ("platz", "pl")];
 
 /// Returns the normal form of a word at the end of a name.
-pub(super) fn last_word_form(word: &str) -> Option<&'static str> {
+pub(super) fn normal_form_of_last_word(word: &str) -> Option<&'static str> {
     LAST.get(word)
         .copied()
         .or_else(|| ANYWHERE.get(word).copied())
 }
 
 /// Returns the normal form of a word at the start of a name.
-pub(super) fn first_word_form(word: &str) -> Option<&'static str> {
+pub(super) fn normal_form_of_first_word(word: &str) -> Option<&'static str> {
     let direction = direction(word);
     let first = || FIRST.get(word).copied();
     direction
@@ -226,7 +226,7 @@ pub(super) fn first_word_form(word: &str) -> Option<&'static str> {
 }
 
 /// Returns the normal form of a word in the middle of a name.
-pub(super) fn middle_word_form(word: &str) -> Option<&'static str> {
+pub(super) fn normal_form_of_middle_word(word: &str) -> Option<&'static str> {
     ANYWHERE.get(word).copied()
 }
 
@@ -243,7 +243,7 @@ pub(super) fn cyrillic_street_type(word: &str) -> Option<&'static str> {
 }
 
 /// Returns the word that an abbreviation with a hyphen stands for. `first` and `second` are its two halves.
-pub(super) fn hyphenated(first: &str, second: &str) -> Option<&'static str> {
+pub(super) fn expand_hyphenated(first: &str, second: &str) -> Option<&'static str> {
     let found = HYPHENATED
         .iter()
         .find(|(words, _)| *words == [first, second]);

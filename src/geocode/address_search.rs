@@ -1,7 +1,8 @@
 //! Finding the address of a query point.
 
 use super::address_tags::{
-    NUMBERS, SHARED, has_text, house_number, is_same_address, is_same_street, item_is_address,
+    NUMBERS, SHARED, has_nonblank_value, house_number, is_address_item, is_same_address,
+    is_same_street,
 };
 use super::folding::StreetNames;
 use super::interpolation::interpolated_number;
@@ -44,7 +45,7 @@ fn largest_ring_m2(projection: &LocalProjection, rings: &[Vec<Point>]) -> f64 {
 
 impl<'i> Query<'i, '_> {
     /// Returns the address of the query point. The arguments are the nearest address, street and interpolation way.
-    pub(super) fn address_here(
+    pub(super) fn address_at_query_point(
         &self,
         address: Option<&Near<'i>>,
         street: Option<(&Near<'i>, &StreetNames<'i>)>,
@@ -52,7 +53,7 @@ impl<'i> Query<'i, '_> {
     ) -> Result<Option<ChosenAddress<'i>>> {
         match self.address_inside(address)? {
             Some(near) => Ok(Some(ChosenAddress::of(self.with_street(near)?))),
-            None => self.uncontradicted_address(address, street, interpolation),
+            None => self.nearest_consistent_address(address, street, interpolation),
         }
     }
 
@@ -76,9 +77,9 @@ impl<'i> Query<'i, '_> {
         let Some((_, area)) = area else {
             return Ok(None);
         };
-        match self.node_replacing(&area)? {
+        match self.find_replacement_node(&area)? {
             Some(mut node) => {
-                node.add_shared(&area.tags);
+                node.add_missing_tags_from(&area.tags);
                 Ok(Some(node))
             }
             None => Ok(Some(area)),
@@ -86,7 +87,7 @@ impl<'i> Query<'i, '_> {
     }
 
     /// Returns the node whose address replaces the address of `area`, which contains the query point.
-    fn node_replacing(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
+    fn find_replacement_node(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
         let item = &area.found.item;
         if let Some(node) = self.nearest_numbered_node_in(item, None)? {
             let is_same =
@@ -111,8 +112,8 @@ impl<'i> Query<'i, '_> {
     fn unnumbered_node_at(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
         let node = self.nearest(Layer::Addresses, AT_NODE, |item| {
             Ok(item.kind == ObjectKind::Node
-                && !has_text(item, &NUMBERS)?
-                && item_is_address(item)?
+                && !has_nonblank_value(item, &NUMBERS)?
+                && is_address_item(item)?
                 && area.found.item.holds(item.first_point()?)?)
         })?;
         let numbered = node.map(|mut node| {
@@ -134,7 +135,7 @@ impl<'i> Query<'i, '_> {
         let index = self.index;
         index.visit_near(layer, self.place, 0.0, |found, _| {
             let is_area = found.squared == 0.0 && found.item.shape == ItemShape::Area;
-            if is_area && (layer == Layer::Buildings || item_is_address(&found.item)?) {
+            if is_area && (layer == Layer::Buildings || is_address_item(&found.item)?) {
                 let size = largest_ring_m2(&projection, &found.item.lines()?);
                 let key = |size, found: &super::index::Hit<'_>| (size, found.key());
                 if best
@@ -168,7 +169,7 @@ impl<'i> Query<'i, '_> {
         self.nearest(Layer::Addresses, radius, |item| {
             Ok(item.kind == ObjectKind::Node
                 && but != Some(item.id)
-                && has_text(item, &NUMBERS)?
+                && has_nonblank_value(item, &NUMBERS)?
                 && area.holds(item.first_point()?)?)
         })
     }
@@ -176,7 +177,7 @@ impl<'i> Query<'i, '_> {
     /// Returns the node with a house number in `area` that is nearest to the query point, if the node completes the
     /// address of the area. The query point lies beside the area. A node completes the address if the area has no
     /// number, or if the area and the node have the same number and only the node has a street.
-    fn node_completing(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
+    fn find_completing_node(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
         if area.found.item.shape != ItemShape::Area {
             return Ok(None);
         }
@@ -190,7 +191,7 @@ impl<'i> Query<'i, '_> {
             !has_number || node.street().is_some() && is_same_address(&node.tags, &area.tags)
         };
         let node = node.filter(is_more).map(|mut node| {
-            node.add_shared(&area.tags);
+            node.add_missing_tags_from(&area.tags);
             self.with_street(node)
         });
         node.transpose()
@@ -198,7 +199,7 @@ impl<'i> Query<'i, '_> {
 
     /// Returns the nearest address that no street contradicts, or an interpolated address if the interpolation way is
     /// nearer.
-    fn uncontradicted_address(
+    fn nearest_consistent_address(
         &self,
         address: Option<&Near<'i>>,
         street: Option<(&Near<'i>, &StreetNames<'i>)>,
@@ -230,12 +231,12 @@ impl<'i> Query<'i, '_> {
             Some(near) if contradicts(&near)? => {
                 self.nearest(Layer::Addresses, radius, |item| {
                     let is_of = |name| street.is_some_and(|(_, names)| names.has(name));
-                    Ok(item.tag("addr:street")?.is_some_and(is_of) && item_is_address(item)?)
+                    Ok(item.tag("addr:street")?.is_some_and(is_of) && is_address_item(item)?)
                 })?
             }
             near => near,
         };
-        let node = near.as_ref().map(|near| self.node_completing(near));
+        let node = near.as_ref().map(|near| self.find_completing_node(near));
         let near = match node.transpose()?.flatten() {
             Some(node) if is_near(&&node) && !contradicts(&node)? => Some(node),
             _ => near,
@@ -250,7 +251,7 @@ impl<'i> Query<'i, '_> {
         });
         Ok(match between {
             Some(between) => Some(ChosenAddress {
-                number: self.number_at(between)?,
+                number: self.interpolated_number_along(between)?,
                 near: self.with_street(between.clone())?,
             }),
             None => near.map(ChosenAddress::of),
@@ -258,7 +259,7 @@ impl<'i> Query<'i, '_> {
     }
 
     /// Returns the interpolated house number at the query point.
-    pub(super) fn number_at(&self, near: &Near<'i>) -> Result<Option<String>> {
+    pub(super) fn interpolated_number_along(&self, near: &Near<'i>) -> Result<Option<String>> {
         let lines = near.found.item.lines();
         let lines = lines.map_err(|error| self.index.damage_error(&error))?;
         let line = lines
@@ -298,10 +299,10 @@ impl<'i> Query<'i, '_> {
             .index
             .nearest(Layer::Interpolations, point, 1.0, |item| {
                 let is_node = item.lines()?.iter().flatten().any(|node| *node == point);
-                Ok(is_node && has_text(item, &["addr:street", "addr:place"])?)
+                Ok(is_node && has_nonblank_value(item, &["addr:street", "addr:place"])?)
             })?;
         if let Some(found) = found {
-            near.add_shared(&found.item.tags().map_err(damaged)?);
+            near.add_missing_tags_from(&found.item.tags().map_err(damaged)?);
         }
         Ok(())
     }
@@ -309,7 +310,7 @@ impl<'i> Query<'i, '_> {
 
 impl<'i> Near<'i> {
     /// Copies from another address the street and the [`SHARED`] tags that this address lacks.
-    fn add_shared(&mut self, others: &[(&'i str, &'i str)]) {
+    fn add_missing_tags_from(&mut self, others: &[(&'i str, &'i str)]) {
         let has = |near: &Self, key: &str| text_tag(&near.tags, key).is_some();
         if !has(self, "addr:street") && !has(self, "addr:place") {
             let street = ["addr:street", "addr:place"].map(|key| (key, text_tag(others, key)));

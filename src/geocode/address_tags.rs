@@ -83,7 +83,7 @@ pub(super) fn is_address(tags: &[(&str, &str)]) -> bool {
 }
 
 /// Whether an item has, for one of the keys, a tag whose value is not blank.
-pub(super) fn has_text(item: &LeafItem<'_>, keys: &[&str]) -> FormatResult<bool> {
+pub(super) fn has_nonblank_value(item: &LeafItem<'_>, keys: &[&str]) -> FormatResult<bool> {
     for key in keys {
         if item.tag(key)?.is_some_and(|value| !value.trim().is_empty()) {
             return Ok(true);
@@ -93,8 +93,8 @@ pub(super) fn has_text(item: &LeafItem<'_>, keys: &[&str]) -> FormatResult<bool>
 }
 
 /// Whether the tags of an item have an address, as defined by [`is_address`].
-pub(super) fn item_is_address(item: &LeafItem<'_>) -> FormatResult<bool> {
-    Ok(has_text(item, &NUMBERS)? || has_text(item, &NAMES)?)
+pub(super) fn is_address_item(item: &LeafItem<'_>) -> FormatResult<bool> {
+    Ok(has_nonblank_value(item, &NUMBERS)? || has_nonblank_value(item, &NAMES)?)
 }
 
 /// Whether two addresses have the same street, or one of them has none.
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_for_a_missing_number_are_no_numbers() {
+    fn words_for_a_missing_number_are_not_house_numbers() {
         for value in [
             "",
             " ",

@@ -453,7 +453,7 @@ impl<'c> Areas<'c> {
 mod tests {
     use super::*;
     use crate::for_tests::random::Random;
-    use crate::geocode::container::container_of;
+    use crate::geocode::container::write_and_open_container;
     use crate::geocode::item::{IndexedItem, ItemShape, Lines};
 
     #[test]
@@ -484,7 +484,7 @@ mod tests {
             let area = encode_area(&RowItem::parse(&row).unwrap());
             assert_eq!(area.parts.len(), 3);
             let path = directory.path().join(corners.to_string());
-            let container = container_of(&path, 1, |writer| {
+            let container = write_and_open_container(&path, 1, |writer| {
                 writer.begin_section().unwrap();
                 writer.write(&[0; 3]).unwrap();
                 writer.write(&area.bytes).unwrap();
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn an_area_that_is_cut_or_has_no_bands_is_an_error() {
+    fn reading_a_truncated_area_or_one_without_bands_fails() {
         let [low, high] = [0, 10].map(|at| Point::new(at, at));
         let corner = Point::new(0, 10);
         let item = IndexedItem {
@@ -540,7 +540,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("area");
         let read = |bytes: &[u8], extent: Extent| {
-            let container = container_of(&path, 1, |writer| {
+            let container = write_and_open_container(&path, 1, |writer| {
                 writer.begin_section().unwrap();
                 writer.write(bytes).unwrap();
             });

@@ -1,7 +1,7 @@
 //! Finding the city, town or village among the areas that contain a query point.
 
 use super::area::Area;
-use super::countries::{USUAL_LEVELS, has_own_levels, municipality_levels};
+use super::countries::{USUAL_LEVELS, has_known_levels, municipality_levels};
 use super::item::{CENTRE, KeyNumber, LABEL, NAMESAKE};
 
 /// The values of `place` for settlements.
@@ -206,7 +206,7 @@ pub(super) fn guess_city<'a, 'i>(
         .boundaries_not_within(None)
         .find(|area| area.namesake.is_some());
     let at_usual_level = || {
-        let is_known = has_own_levels(country_code);
+        let is_known = has_known_levels(country_code);
         boundaries.smallest_at(&[8, 10, 7]).filter(|_| !is_known)
     };
     let found = by_namesake.or_else(at_usual_level)?;

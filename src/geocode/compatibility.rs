@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_runs_stand_for_the_ends_of_alphabets() {
+    fn the_ends_of_runs_map_to_the_right_letters() {
         for (form, text) in [
             ('\u{ff66}', "ヲ"),
             ('\u{ff67}', "ァ"),

@@ -51,7 +51,7 @@ fn country_of<'a, 'i>(areas: &'a [Area<'i>]) -> Option<&'a Area<'i>> {
 }
 
 /// Returns the country code in an ISO 3166-2 code, such as `DE` in `DE-BW`.
-fn country_code_in(code: &str) -> Option<&str> {
+fn country_part_of_code(code: &str) -> Option<&str> {
     let (country, part) = code.split_once('-')?;
     let is_country = country.len() == 2 && country.bytes().all(|byte| byte.is_ascii_uppercase());
     (is_country && part.starts_with(|first: char| first.is_ascii_alphanumeric())).then_some(country)
@@ -66,7 +66,7 @@ pub(super) fn country_code_of(areas: &[Area<'_>]) -> Option<String> {
     });
     let of_part = || {
         let mut parts = areas.iter().filter(|area| area.is_administrative);
-        parts.find_map(|area| area.code.and_then(country_code_in))
+        parts.find_map(|area| area.code.and_then(country_part_of_code))
     };
     of_country.or_else(of_part).map(str::to_lowercase)
 }

@@ -272,12 +272,12 @@ impl Container {
 
 /// Creates a container with the sections that `write` writes, and opens it.
 #[cfg(test)]
-pub(super) fn container_of(
+pub(super) fn write_and_open_container(
     path: &Path,
     sections: usize,
     write: impl FnOnce(&mut ContainerWriter),
 ) -> Container {
-    let target = crate::io::OutputTarget::named(path, true);
+    let target = crate::io::OutputTarget::named_file(path, true);
     let output = crate::io::OpenOutput::open(target, &crate::runtime::Context::default())
         .expect("a new file");
     let mut writer = ContainerWriter::create(StreamOutput::new(output)).expect("a new container");
@@ -291,8 +291,8 @@ pub(super) fn container_of(
 mod tests {
     use super::*;
 
-    fn written(path: &Path, sections: &[Vec<u8>]) -> Container {
-        container_of(path, sections.len(), |writer| {
+    fn write_container(path: &Path, sections: &[Vec<u8>]) -> Container {
+        write_and_open_container(path, sections.len(), |writer| {
             for section in sections {
                 writer.begin_section().unwrap();
                 for part in section.chunks(1000) {
@@ -303,7 +303,7 @@ mod tests {
         })
     }
 
-    fn all(container: &Container, sections: usize) -> Result<Vec<Vec<u8>>> {
+    fn read_all_sections(container: &Container, sections: usize) -> Result<Vec<Vec<u8>>> {
         (0..sections)
             .map(|section| {
                 let len = container.section_len(section);
@@ -319,8 +319,8 @@ mod tests {
         let sections: Vec<Vec<u8>> = [0, 1, 16 << 10, 50_000, 7]
             .map(|len| (0..len).map(|at| (at * 31 % 251) as u8).collect())
             .to_vec();
-        let container = written(&path, &sections);
-        assert_eq!(all(&container, 5).unwrap(), sections);
+        let container = write_container(&path, &sections);
+        assert_eq!(read_all_sections(&container, 5).unwrap(), sections);
         assert_eq!(
             container.bytes(3, 40_000, 3).unwrap(),
             &sections[3][40_000..40_003]
@@ -343,7 +343,8 @@ mod tests {
             let mut bytes = good.clone();
             bytes[at] ^= 0x10;
             std::fs::write(&bad, &bytes).unwrap();
-            let read = Container::open(&bad, 5).and_then(|container| all(&container, 5));
+            let read =
+                Container::open(&bad, 5).and_then(|container| read_all_sections(&container, 5));
             // Damage to the padding between sections does no harm.
             assert!(
                 read.is_err() || read.is_ok_and(|read| read == sections),

@@ -10,7 +10,7 @@ type CodeTable<T> = LazyLock<FxHashMap<&'static str, T>>;
 type NameLanguages = &'static [&'static str];
 
 /// Returns a table from codes to values. A row has a value and a list of the codes to which the value belongs.
-fn by_code<T: Copy>(rows: &[(T, &'static str)]) -> FxHashMap<&'static str, T> {
+fn code_table<T: Copy>(rows: &[(T, &'static str)]) -> FxHashMap<&'static str, T> {
     let rows = rows.iter();
     let codes = rows.flat_map(|(value, codes)| codes.split(' ').map(|code| (code, *value)));
     codes.collect()
@@ -23,7 +23,7 @@ fn by_code<T: Copy>(rows: &[(T, &'static str)]) -> FxHashMap<&'static str, T> {
 /// list has boundaries of districts, wards or parishes, but no boundaries of the towns that addresses name. If a city
 /// and its parts have boundaries at two of the levels, the level of the whole city comes first.
 static MUNICIPALITIES: CodeTable<&[u8]> = LazyLock::new(|| {
-    by_code(&[
+    code_table(&[
         (&[], "gb ie iq ke kh mm ng nz pk ru tw tz ug ve vn"),
         (&[5], "cn id"),
         (&[6], "ao cd co ec kr ph tr"),
@@ -47,7 +47,7 @@ pub(super) const USUAL_LEVELS: &[u8] = &[8, 7];
 /// <https://wiki.openstreetmap.org/wiki/Multilingual_names> and the official languages of the country. Where a country
 /// has several languages, `name` is in one of them, or in several.
 static LANGUAGES: CodeTable<NameLanguages> = LazyLock::new(|| {
-    by_code(&[
+    code_table(&[
         (&["am"], "et"),
         (&["ar"], "eg jo ly ps sa sd sy ye"),
         (&["az"], "az"),
@@ -156,7 +156,7 @@ static LANGUAGES: CodeTable<NameLanguages> = LazyLock::new(|| {
 /// The languages of the tag `name` in parts of a country that have other languages than the whole country, by ISO
 /// 3166-2 code.
 static REGION_LANGUAGES: CodeTable<NameLanguages> = LazyLock::new(|| {
-    by_code(&[
+    code_table(&[
         (
             &["de"],
             "CH-AG CH-AI CH-AR CH-BL CH-BS CH-GL CH-LU CH-NW CH-OW CH-SG CH-SH CH-SO CH-SZ CH-TG CH-UR \
@@ -226,16 +226,16 @@ const POSTCODE_AFTER_STATE: &str = "\
 /// Returns the values of `admin_level` for municipalities in a country, the best first. These are the usual levels if
 /// the table does not have the country. Returns `None` without a country code.
 pub(super) fn municipality_levels(country_code: Option<&str>) -> Option<&'static [u8]> {
-    country_code.map(|code| own_levels(code).unwrap_or(USUAL_LEVELS))
+    country_code.map(|code| known_municipality_levels(code).unwrap_or(USUAL_LEVELS))
 }
 
 /// Whether the levels of municipalities in a country are known.
-pub(super) fn has_own_levels(country_code: Option<&str>) -> bool {
-    country_code.is_some_and(|code| own_levels(code).is_some())
+pub(super) fn has_known_levels(country_code: Option<&str>) -> bool {
+    country_code.is_some_and(|code| known_municipality_levels(code).is_some())
 }
 
 /// Returns the levels of municipalities in a country; `None` if the country is not in the table.
-fn own_levels(country_code: &str) -> Option<&'static [u8]> {
+fn known_municipality_levels(country_code: &str) -> Option<&'static [u8]> {
     MUNICIPALITIES.get(country_code).copied()
 }
 

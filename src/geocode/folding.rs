@@ -4,8 +4,8 @@
 //! types.
 
 use super::abbreviations::{
-    cyrillic_street_type, direction, first_word_form, hyphenated, last_word_form, middle_word_form,
-    split_compound,
+    cyrillic_street_type, direction, expand_hyphenated, normal_form_of_first_word,
+    normal_form_of_last_word, normal_form_of_middle_word, split_compound,
 };
 use super::letters::words;
 use std::cell::{Cell, OnceCell};
@@ -15,7 +15,7 @@ use std::cell::{Cell, OnceCell};
 fn expand_hyphenated_words(words: Vec<String>) -> Vec<String> {
     let mut whole: Vec<String> = Vec::with_capacity(words.len());
     for word in words {
-        match whole.last().and_then(|last| hyphenated(last, &word)) {
+        match whole.last().and_then(|last| expand_hyphenated(last, &word)) {
             Some(both) => {
                 whole.pop();
                 whole.push(both.to_owned());
@@ -56,11 +56,11 @@ fn put_words(out: &mut String, words: &[&str]) {
         let put = if words.len() == 1 {
             None
         } else if at == last {
-            last_word_form(word)
+            normal_form_of_last_word(word)
         } else if at == 0 || at > last {
-            first_word_form(word)
+            normal_form_of_first_word(word)
         } else {
-            middle_word_form(word)
+            normal_form_of_middle_word(word)
         };
         match (put, split_compound(word)) {
             (Some("street"), _) => out.push_str("str"),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_names_has_each_of_its_names() {
+    fn a_street_has_each_name_in_its_lists() {
         let street = StreetNames::of(&[
             ("name", "High Street"),
             ("alt_name", "Market Pl.; Old Road;"),

@@ -35,7 +35,7 @@ fn shared_keys() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the id and the address of each node among `rows` whose id is in `wanted`.
-pub(super) fn addresses_of(rows: &[RowItem<'_>], wanted: &IdSet) -> Vec<(i64, NodeAddress)> {
+pub(super) fn addresses_of_nodes(rows: &[RowItem<'_>], wanted: &IdSet) -> Vec<(i64, NodeAddress)> {
     let is_wanted = |row: &&RowItem<'_>| row.kind == ObjectKind::Node && wanted.contains(row.id);
     let found = rows.iter().filter(is_wanted).map(|row| {
         let shared = shared_keys().filter_map(|key| Some((key, tag(&row.tags, key)?.to_owned())));
@@ -90,7 +90,7 @@ impl HouseNumbers {
     }
 
     /// Formats the house numbers of the nodes of an interpolation way as the value of [`NUMBERS`] in an index.
-    pub(super) fn numbers(&self, row: &RowItem<'_>) -> FormatResult<String> {
+    pub(super) fn encode_numbers(&self, row: &RowItem<'_>) -> FormatResult<String> {
         let mut numbers = String::new();
         for (at, address) in self.addresses_along(row)? {
             if let Some(number) = &address.number {
@@ -105,7 +105,7 @@ impl HouseNumbers {
 
     /// Returns the tags of an interpolation way, with `numbers` as the value of [`NUMBERS`]. If the way lacks a tag
     /// that all houses along it share, adds the tag from one of its nodes.
-    pub(super) fn tags<'a>(
+    pub(super) fn tags_with_numbers<'a>(
         &'a self,
         row: &'a RowItem<'_>,
         numbers: &'a str,

@@ -75,7 +75,7 @@ impl Manifest {
 
     /// Returns the name of the index file from the manifest in a directory. The manifest may have any version. Returns
     /// `None` if there is no manifest, or if it does not name an index file. Fails if the manifest cannot be read.
-    pub(crate) fn index_file_in(directory: &Path) -> std::io::Result<Option<String>> {
+    pub(crate) fn read_index_file_name(directory: &Path) -> std::io::Result<Option<String>> {
         let Some(bytes) = std::fs::read(directory.join(MANIFEST)).if_exists()? else {
             return Ok(None);
         };
@@ -150,7 +150,7 @@ impl GeocodeIndex {
     pub fn open(directory: &Path) -> Result<Self> {
         let mut manifest = Manifest::read(directory)?;
         loop {
-            let opened = Self::with_manifest(directory, manifest.clone());
+            let opened = Self::open_with_manifest(directory, manifest.clone());
             let newer = match &opened {
                 // A build may have replaced the index after this manifest was read. If so, the new manifest differs.
                 Err(_) => Manifest::read(directory)?,
@@ -164,10 +164,10 @@ impl GeocodeIndex {
     }
 
     /// Opens the index that a manifest describes.
-    fn with_manifest(directory: &Path, manifest: Manifest) -> Result<Self> {
+    fn open_with_manifest(directory: &Path, manifest: Manifest) -> Result<Self> {
         let container = Container::open(&directory.join(&manifest.file), SECTION_COUNT)?;
         let trees = Layer::ALL.iter();
-        let trees = trees.map(|layer| PackedRTree::open(&container, layer.tree()));
+        let trees = trees.map(|layer| PackedRTree::open(&container, layer.first_tree_section()));
         Ok(Self {
             trees: trees.collect::<Result<_>>()?,
             container,
@@ -225,7 +225,7 @@ impl GeocodeIndex {
             // Near a pole, a segment is a straight line in the projection, so an object may reach beyond its box.
             if radius == 0.0 && !projection.is_polar() {
                 let here = Extent::at(place);
-                tree.visit_meeting(&self.container, &here, &mut |leaf| {
+                tree.visit_intersecting_leaves(&self.container, &here, &mut |leaf| {
                     visit_leaf(leaf, &mut limit)
                 })?;
             } else {
@@ -265,8 +265,8 @@ impl GeocodeIndex {
         };
         // For each area, the start of its record, and the bounding box of the part of the area that contains the place.
         let mut records: Vec<(u64, Extent)> = Vec::new();
-        for place in with_opposite_side(place) {
-            tree.visit_meeting(&self.container, &Extent::at(place), &mut |leaf| {
+        for place in places_on_both_sides(place) {
+            tree.visit_intersecting_leaves(&self.container, &Extent::at(place), &mut |leaf| {
                 let bytes = tree.leaf(&self.container, leaf)?;
                 for (extent, start) in
                     part_places(bytes).map_err(|error| self.damage_error(&error))?
@@ -289,7 +289,7 @@ impl GeocodeIndex {
 }
 
 /// Returns a place, and the same place with the opposite longitude if it is on the antimeridian.
-fn with_opposite_side(place: Point) -> impl Iterator<Item = Point> {
+fn places_on_both_sides(place: Point) -> impl Iterator<Item = Point> {
     const ANTIMERIDIAN_E7: u32 = 1_800_000_000;
     let other = Point {
         lon_e7: place.lon_e7.wrapping_neg(),

@@ -228,13 +228,15 @@ fn number_at_fraction(from: &str, to: &str, rule: InterpolationRule, part: f64) 
         return Some(end.trim().to_owned());
     }
     match rule {
-        InterpolationRule::Letters => lettered_between(&ends, first.letter_position() + at),
+        InterpolationRule::Letters => {
+            number_with_letter_between(&ends, first.letter_position() + at)
+        }
         InterpolationRule::Step(step) => number_between(&ends, first.number()? + at * step),
     }
 }
 
 /// Returns a house number with the letter at a position of the alphabet, in the form of the numbers at the ends.
-fn lettered_between(ends: &[HouseNumber<'_>; 2], position: i64) -> Option<String> {
+fn number_with_letter_between(ends: &[HouseNumber<'_>; 2], position: i64) -> Option<String> {
     let like = ends.iter().find(|end| end.letter.is_some())?;
     let letter = char::from_u32(u32::try_from(position + 96).ok()?)?;
     let letter = if like.letter?.is_ascii_uppercase() {
@@ -276,7 +278,7 @@ mod tests {
     use super::*;
 
     /// Returns the different numbers along a way, in their order.
-    fn numbers(from: &str, to: &str, rule: &str) -> Vec<String> {
+    fn numbers_along_way(from: &str, to: &str, rule: &str) -> Vec<String> {
         let at = |part: u32| {
             number_at_fraction(
                 from,
@@ -291,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_made_if_the_tag_and_the_ends_determine_them() {
+    fn numbers_are_interpolated_if_tag_and_ends_determine_them() {
         for (from, to, rule, expected) in [
             ("2", "8", "even", "2 4 6 8"),
             ("9", "3", "odd", "9 7 5 3"),
@@ -321,7 +323,7 @@ mod tests {
             ("12", "12", "all", "12"),
         ] {
             assert_eq!(
-                numbers(from, to, rule).join(" "),
+                numbers_along_way(from, to, rule).join(" "),
                 expected,
                 "{from} {to} {rule}"
             );
@@ -329,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn no_number_is_made_between_ends_with_too_many_steps() {
+    fn no_number_is_interpolated_between_ends_with_too_many_steps() {
         for (from, to, rule, has_numbers) in [
             ("10000", "19998", "even", true),
             ("1", "10001", "all", true),
@@ -342,7 +344,7 @@ mod tests {
             ("N1", "N2000000001", "odd", false),
             ("0", "4294967295", "4294967295", true),
         ] {
-            let found = numbers(from, to, rule);
+            let found = numbers_along_way(from, to, rule);
             assert_eq!(!found.is_empty(), has_numbers, "{from} {to} {rule}");
             let is_refused = has_too_many_steps(&format!("0:{from},7:{to}"), rule);
             assert_eq!(is_refused, !has_numbers, "{from} {to} {rule}");
@@ -361,17 +363,20 @@ mod tests {
         for count in [10, 70_000] {
             let [from, to] = ["1", "9"].map(|digit| zeros(count) + digit);
             for rule in ["odd", "all", "alphabetic"] {
-                assert!(numbers(&from, &to, rule).is_empty(), "{count} {rule}");
+                assert!(
+                    numbers_along_way(&from, &to, rule).is_empty(),
+                    "{count} {rule}"
+                );
             }
-            assert!(numbers(&from, "9", "odd").is_empty());
+            assert!(numbers_along_way(&from, "9", "odd").is_empty());
         }
         let [from, to] = ["1", "5"].map(|digit| zeros(9) + digit);
         let all = ["0000000001", "0000000003", "0000000005"];
-        assert_eq!(numbers(&from, &to, "odd"), all);
+        assert_eq!(numbers_along_way(&from, &to, "odd"), all);
     }
 
     #[test]
-    fn no_number_is_made_if_the_tag_and_the_ends_leave_it_open() {
+    fn no_number_is_interpolated_if_tag_and_ends_are_ambiguous() {
         for (from, to, rule) in [
             ("1", "10", "even"),
             ("1", "10", "odd"),
@@ -413,12 +418,12 @@ mod tests {
             ("Haus", "9", "all"),
             ("4294967296", "4294967298", "even"),
         ] {
-            let found = numbers(from, to, rule);
+            let found = numbers_along_way(from, to, rule);
             assert!(found.is_empty(), "{from} {to} {rule}: {found:?}");
         }
         // Between these ends, a number may or may not have a letter or a zero.
         for (from, to) in [("2a", "8a"), ("01", "7"), ("001", "09")] {
-            assert_eq!(numbers(from, to, "2"), [from, to]);
+            assert_eq!(numbers_along_way(from, to, "2"), [from, to]);
         }
     }
 }

@@ -170,7 +170,7 @@ pub(crate) fn text_tag<'a>(tags: &[(&'a str, &'a str)], key: &str) -> Option<&'a
 }
 
 /// Appends the number of tags, followed by their keys and values.
-fn put_texts(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
+fn put_tags(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
     put_varint(out, tags.len() as u64);
     for (key, value) in tags {
         put_text(out, key);
@@ -178,8 +178,8 @@ fn put_texts(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
     }
 }
 
-/// Reads the tags that [`put_texts`] has written.
-fn decode_texts<'b>(row: &mut Varints<'b>) -> FormatResult<Vec<(&'b str, &'b str)>> {
+/// Reads the tags that [`put_tags`] has written.
+fn read_tags<'b>(row: &mut Varints<'b>) -> FormatResult<Vec<(&'b str, &'b str)>> {
     let count = row.read()?;
     // A tag has at least two bytes, so the rest of the row limits the memory that a wrong count can reserve.
     let mut tags = Vec::with_capacity((row.rest().len() / 2).min(count as usize));
@@ -207,7 +207,7 @@ impl IndexedItem<'_> {
     pub(crate) fn put_row(&self, out: &mut Vec<u8>) {
         put_item_header(out, self.kind, self.shape, self.id);
         put_lines(out, self.lines);
-        put_texts(out, self.tags);
+        put_tags(out, self.tags);
     }
 
     /// Returns the bounding box; `None` if there are no points.
@@ -273,7 +273,7 @@ impl<'r> RowItem<'r> {
                 RowLines::Many(lines.collect::<Result<_, _>>()?)
             }
         };
-        let tags = decode_texts(&mut values)?;
+        let tags = read_tags(&mut values)?;
         Ok(Self {
             kind,
             shape,

@@ -10,7 +10,7 @@ use serde::Serialize;
 impl Answer<'_> {
     /// Appends the answer as a JSON object. Parts that the answer does not have are left out.
     pub fn put_json(&self, out: &mut Vec<u8>) {
-        object(out, |members| {
+        put_json_object(out, |members| {
             members.put_nested("query", |members| {
                 members.put_number("lat", degrees(self.query.lat_e7()));
                 members.put_number("lon", degrees(self.query.lon_e7()));
@@ -22,7 +22,7 @@ impl Answer<'_> {
             members.put_nested("address", |members| put_address(members, &self.address));
             members.put_nested("sources", |members| put_sources(members, &self.sources));
             members.put_nested("nearest", |members| put_nearest(members, &self.nearest));
-            members.list("areas", &self.areas, put_area);
+            members.put_list("areas", &self.areas, put_area);
         });
     }
 
@@ -35,24 +35,24 @@ impl Answer<'_> {
 }
 
 fn put_address(members: &mut JsonMembers<'_>, address: &Address<'_>) {
-    members.put_part("house_number", address.house_number.as_deref());
-    members.put_part("house_name", address.house_name);
-    members.put_part("unit", address.unit);
-    members.put_part("block_number", address.block_number);
-    members.put_part("conscription_number", address.conscription_number);
-    members.put_part("street_number", address.street_number);
-    members.put_part("street", address.street);
-    members.put_part("place", address.place);
-    members.put_part("neighbourhood", address.neighbourhood);
-    members.put_part("postcode", address.postcode);
-    members.put_part("suburb", address.suburb);
-    members.put_part("city", address.city);
-    members.put_part("city_kind", address.city_kind);
-    members.put_part("county", address.county);
-    members.put_part("state", address.state);
-    members.put_part("state_code", address.state_code);
-    members.put_part("country", address.country);
-    members.put_part("country_code", address.country_code.as_deref());
+    members.put_optional_text("house_number", address.house_number.as_deref());
+    members.put_optional_text("house_name", address.house_name);
+    members.put_optional_text("unit", address.unit);
+    members.put_optional_text("block_number", address.block_number);
+    members.put_optional_text("conscription_number", address.conscription_number);
+    members.put_optional_text("street_number", address.street_number);
+    members.put_optional_text("street", address.street);
+    members.put_optional_text("place", address.place);
+    members.put_optional_text("neighbourhood", address.neighbourhood);
+    members.put_optional_text("postcode", address.postcode);
+    members.put_optional_text("suburb", address.suburb);
+    members.put_optional_text("city", address.city);
+    members.put_optional_text("city_kind", address.city_kind);
+    members.put_optional_text("county", address.county);
+    members.put_optional_text("state", address.state);
+    members.put_optional_text("state_code", address.state_code);
+    members.put_optional_text("country", address.country);
+    members.put_optional_text("country_code", address.country_code.as_deref());
 }
 
 fn put_sources(members: &mut JsonMembers<'_>, sources: &Sources) {
@@ -105,16 +105,16 @@ fn put_object(members: &mut JsonMembers<'_>, object: &NearObject) {
 
 fn put_answering_object(members: &mut JsonMembers<'_>, answering: &AnsweringObject<'_>) {
     put_object(members, &answering.object);
-    members.put_part("category", answering.class.map(|(key, _)| key));
-    members.put_part("kind", answering.class.map(|(_, value)| value));
-    members.put_part("name", answering.name);
+    members.put_optional_text("category", answering.class.map(|(key, _)| key));
+    members.put_optional_text("kind", answering.class.map(|(_, value)| value));
+    members.put_optional_text("name", answering.name);
 }
 
 fn put_near_address(members: &mut JsonMembers<'_>, near: &NearAddress<'_>) {
     put_object(members, &near.object);
-    members.put_part("house_number", near.house_number.as_deref());
-    members.put_part("street", near.street);
-    members.put_part("place", near.place);
+    members.put_optional_text("house_number", near.house_number.as_deref());
+    members.put_optional_text("street", near.street);
+    members.put_optional_text("place", near.place);
 }
 
 fn put_street(members: &mut JsonMembers<'_>, near: &NearStreet<'_>) {
@@ -125,7 +125,7 @@ fn put_street(members: &mut JsonMembers<'_>, near: &NearStreet<'_>) {
 fn put_road(members: &mut JsonMembers<'_>, near: &NearRoad<'_>) {
     put_object(members, &near.object);
     members.put_text("highway", near.highway);
-    members.put_part("ref", near.reference);
+    members.put_optional_text("ref", near.reference);
 }
 
 fn put_place(members: &mut JsonMembers<'_>, near: &NearPlace<'_>) {
@@ -147,7 +147,7 @@ fn degrees(e7: i32) -> f64 {
 }
 
 /// Writes a JSON object with the members that `put` writes.
-fn object(out: &mut Vec<u8>, put: impl FnOnce(&mut JsonMembers<'_>)) {
+fn put_json_object(out: &mut Vec<u8>, put: impl FnOnce(&mut JsonMembers<'_>)) {
     out.push(b'{');
     put(&mut JsonMembers {
         out,
@@ -175,23 +175,23 @@ impl JsonMembers<'_> {
 
     fn put_nested(&mut self, key: &'static str, put: impl FnOnce(&mut JsonMembers<'_>)) {
         self.put_key(key);
-        object(self.out, put);
+        put_json_object(self.out, put);
     }
 
     /// Writes a member whose value is a list of objects. `put` writes the members of an object.
-    fn list<T>(&mut self, key: &'static str, items: &[T], put: fn(&mut JsonMembers<'_>, &T)) {
+    fn put_list<T>(&mut self, key: &'static str, items: &[T], put: fn(&mut JsonMembers<'_>, &T)) {
         self.put_key(key);
         self.out.push(b'[');
         for (number, item) in items.iter().enumerate() {
             if number > 0 {
                 self.out.push(b',');
             }
-            object(self.out, |members| put(members, item));
+            put_json_object(self.out, |members| put(members, item));
         }
         self.out.push(b']');
     }
 
-    fn put_part(&mut self, key: &'static str, text: Option<&str>) {
+    fn put_optional_text(&mut self, key: &'static str, text: Option<&str>) {
         if let Some(text) = text {
             self.put_text(key, text);
         }
@@ -241,11 +241,11 @@ mod tests {
             "tab\tnew\nline\u{1}",
             "Straße 東京",
         ];
-        object(&mut out, |members| {
+        put_json_object(&mut out, |members| {
             members.put_nested("empty", |_| ());
-            members.list("none", &[], put_area);
-            members.put_part("absent", None);
-            members.list("texts", &texts, |members, text| {
+            members.put_list("none", &[], put_area);
+            members.put_optional_text("absent", None);
+            members.put_list("texts", &texts, |members, text| {
                 members.put_text("text", text)
             });
             members.put_number("level", None::<u8>);

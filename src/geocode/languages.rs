@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_names_and_the_place_tell_the_language_of_the_name() {
+    fn other_names_and_the_place_decide_the_language_of_name() {
         let named = |local: &'static [&'static str],
                      wanted: &str,
                      tags: &[(&'static str, &'static str)]| {

@@ -49,7 +49,7 @@ impl Layer {
     }
 
     /// Returns the first section of the layer's tree.
-    pub(crate) const fn tree(self) -> usize {
+    pub(crate) const fn first_tree_section(self) -> usize {
         match self {
             Self::Areas => AREA_SECTION + 1,
             _ => self as usize * SECTIONS,

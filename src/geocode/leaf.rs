@@ -92,7 +92,7 @@ impl Units {
             edge.min(i32::MAX.into()) as i32
         };
         let Point { lat_e7, lon_e7 } = self.base;
-        Extent::from_stored([
+        Extent::from_stored_edges([
             edge(lat_e7, south.into()),
             edge(lon_e7, west.into()),
             edge(lat_e7, i64::from(north) + 1),

@@ -49,7 +49,9 @@ pub(super) fn words(name: &str) -> Vec<String> {
     let mut add = |char: char| match char {
         'a'..='z' | '0'..='9' => word.push(char),
         char if is_silent(char) => {}
-        char if char.is_alphanumeric() || is_part(char) => push_plain(&mut word, char),
+        char if char.is_alphanumeric() || is_voicing_mark(char) => {
+            push_without_marks(&mut word, char)
+        }
         _ if !word.is_empty() => words.push(std::mem::take(&mut word)),
         _ => {}
     };
@@ -66,7 +68,7 @@ pub(super) fn words(name: &str) -> Vec<String> {
 }
 
 /// Appends a letter in lower case to a word, without its marks.
-fn push_plain(word: &mut String, letter: char) {
+fn push_without_marks(word: &mut String, letter: char) {
     if let Some(whole) = word
         .chars()
         .next_back()
@@ -108,7 +110,7 @@ const fn is_silent(char: char) -> bool {
 }
 
 /// Whether a character is part of the letter before it, although Unicode does not count it as a letter itself.
-const fn is_part(char: char) -> bool {
+const fn is_voicing_mark(char: char) -> bool {
     matches!(char, '\u{3099}' | '\u{309a}')
 }
 

@@ -113,7 +113,7 @@ impl GeocodeIndex {
                 MapLayer::Roads | MapLayer::Streets => budget as u64 / LINES_OF_LEAF,
             };
             let tree = self.tree(layer.layer());
-            let count = tree.count_meeting(&self.container, &extent)?;
+            let count = tree.count_intersecting_leaves(&self.container, &extent)?;
             Ok(count.div_ceil(budget.max(1)).next_power_of_two())
         };
         let [boundaries, roads, streets] = MapLayer::ALL;
@@ -181,7 +181,8 @@ impl MapWalk {
         (self.visited, self.skipped, self.leaf) = (0, 0, None);
         if let Some(layer) = MapLayer::ALL.get(self.layer) {
             let tree = index.tree(layer.layer());
-            self.leaf = tree.nth_meeting(&index.container, &self.extent, from, between)?;
+            self.leaf =
+                tree.nth_intersecting_leaf(&index.container, &self.extent, from, between)?;
         }
         Ok(())
     }

@@ -46,7 +46,7 @@ impl<'i> Query<'i, '_> {
             return Ok(written);
         }
         let radius = self.index.manifest().coarse_search_radius;
-        let street = self.street_within(written, radius)?;
+        let street = self.nearest_street_named(written, radius)?;
         let name = street.and_then(|street| self.languages.name_in_language(&street.tags));
         Ok(name.unwrap_or(written))
     }
@@ -119,11 +119,11 @@ impl<'i> Query<'i, '_> {
         {
             return Ok(Some(street.clone()));
         }
-        self.street_within(written, self.index.manifest().coarse_search_radius)
+        self.nearest_street_named(written, self.index.manifest().coarse_search_radius)
     }
 
     /// Returns the nearest street within `radius` metres with a name that is a spelling of `written`.
-    fn street_within(&self, written: &'i str, radius: f64) -> Result<Option<Near<'i>>> {
+    fn nearest_street_named(&self, written: &'i str, radius: f64) -> Result<Option<Near<'i>>> {
         let names = StreetNames::of(&[("name", written)]);
         self.nearest(Layer::Streets, radius, |item| {
             Ok(has_name(&item.tags()?, &names))
@@ -132,7 +132,7 @@ impl<'i> Query<'i, '_> {
 
     /// Whether a street within `radius` metres has a name that is a spelling of `written`.
     pub(super) fn is_on_street_named(&self, written: &'i str, radius: f64) -> Result<bool> {
-        Ok(self.street_within(written, radius)?.is_some())
+        Ok(self.nearest_street_named(written, radius)?.is_some())
     }
 
     /// Returns the city that an address names: a boundary around the query point, an area tagged as a city or a smaller
@@ -186,7 +186,7 @@ impl<'i> Query<'i, '_> {
                 .zip(area.tag(KeyNumber::PLACE));
             return Ok(name.map(|(name, kind)| (name, area.object(), kind)));
         }
-        let node = self.first_place_not_elsewhere(areas, |others| {
+        let node = self.first_acceptable_place(areas, |others| {
             self.nearest(Layer::Places, radius, |item| {
                 Ok(!others.contains(&item.id)
                     && is_kind(item.tag("place")?)

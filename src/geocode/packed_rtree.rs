@@ -67,7 +67,7 @@ impl PackedRTreeBuilder {
         writer.write(&(self.ends.len() as u64).to_le_bytes())?;
         let mut start = 0;
         for (children, ends) in self.extents.chunks(FANOUT).zip(self.ends.chunks(FANOUT)) {
-            writer.write(&boxes(children))?;
+            writer.write(&encode_boxes(children))?;
             writer.write(&encode_offset_table(start, ends)?)?;
             start = ends[ends.len() - 1];
         }
@@ -79,7 +79,7 @@ impl PackedRTreeBuilder {
             });
             level = nodes.collect();
             for children in level.chunks(FANOUT) {
-                writer.write(&boxes(children))?;
+                writer.write(&encode_boxes(children))?;
             }
         }
         Ok(())
@@ -87,10 +87,10 @@ impl PackedRTreeBuilder {
 }
 
 /// Returns the encoded boxes of the children of a node.
-fn boxes(children: &[Extent]) -> Vec<u8> {
+fn encode_boxes(children: &[Extent]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(BOXES_LEN as usize);
     for edge in 0..4 {
-        let edges = children.iter().map(|child| child.stored()[edge]);
+        let edges = children.iter().map(|child| child.stored_edges()[edge]);
         let edges = edges.chain(std::iter::repeat(0)).take(FANOUT);
         edges.for_each(|edge| bytes.extend_from_slice(&edge.to_le_bytes()));
     }
@@ -175,7 +175,10 @@ impl<'c> Children<'c> {
 
     /// Returns each child whose box intersects `extent`, as its number in the node and its box.
     #[inline]
-    fn meeting(&self, extent: &Extent) -> impl Iterator<Item = (u8, Extent)> + use<'c> {
+    fn intersecting_children(
+        &self,
+        extent: &Extent,
+    ) -> impl Iterator<Item = (u8, Extent)> + use<'c> {
         let [west, south, east, north] = extent.edges().into_array();
         let [souths, wests, norths, easts] = self.edges;
         let mut apart = [0; FANOUT];
@@ -192,7 +195,7 @@ impl<'c> Children<'c> {
             let child = met.trailing_zeros() as usize;
             met &= met - 1;
             let edges = [souths, wests, norths, easts].map(|row| i32::from_le_bytes(row[child]));
-            Some((child as u8, Extent::from_stored(edges)))
+            Some((child as u8, Extent::from_stored_edges(edges)))
         })
     }
 }
@@ -246,11 +249,13 @@ impl PackedRTree {
 
     /// Returns the bounding box of all leaves; `None` if there are no leaves.
     pub(crate) fn extent(&self, container: &Container) -> Result<Option<Extent>> {
-        let everything = Extent::from_stored([i32::MIN, i32::MIN, i32::MAX, i32::MAX]);
+        let everything = Extent::from_stored_edges([i32::MIN, i32::MIN, i32::MAX, i32::MAX]);
         let Some(children) = self.children(container, None)? else {
             return Ok(None);
         };
-        let extents = children.meeting(&everything).map(|(_, extent)| extent);
+        let extents = children
+            .intersecting_children(&everything)
+            .map(|(_, extent)| extent);
         Ok(extents.reduce(|all, next| all.and(&next)))
     }
 
@@ -340,17 +345,17 @@ impl PackedRTree {
     }
 
     /// Calls `visit` with each leaf whose box intersects `extent`.
-    pub(crate) fn visit_meeting(
+    pub(crate) fn visit_intersecting_leaves(
         &self,
         container: &Container,
         extent: &Extent,
         visit: &mut impl FnMut(u64) -> Result<()>,
     ) -> Result<()> {
-        self.visit_meeting_below(container, extent, None, visit)
+        self.visit_intersecting_leaves_below(container, extent, None, visit)
     }
 
-    /// Does the same as [`visit_meeting`](Self::visit_meeting) for the leaves below `node`.
-    fn visit_meeting_below(
+    /// Does the same as [`visit_intersecting_leaves`](Self::visit_intersecting_leaves) for the leaves below `node`.
+    fn visit_intersecting_leaves_below(
         &self,
         container: &Container,
         extent: &Extent,
@@ -360,11 +365,16 @@ impl PackedRTree {
         let Some(children) = self.children(container, node)? else {
             return Ok(());
         };
-        for (child, _) in children.meeting(extent) {
+        for (child, _) in children.intersecting_children(extent) {
             match (children.level, children.first + u64::from(child)) {
                 (0, leaf) => visit(leaf)?,
                 (level, child) => {
-                    self.visit_meeting_below(container, extent, Some((level - 1, child)), visit)?;
+                    self.visit_intersecting_leaves_below(
+                        container,
+                        extent,
+                        Some((level - 1, child)),
+                        visit,
+                    )?;
                 }
             }
         }
@@ -372,12 +382,16 @@ impl PackedRTree {
     }
 
     /// Returns the number of leaves whose boxes intersect a box.
-    pub(crate) fn count_meeting(&self, container: &Container, extent: &Extent) -> Result<u64> {
-        self.count_meeting_below(container, extent, None)
+    pub(crate) fn count_intersecting_leaves(
+        &self,
+        container: &Container,
+        extent: &Extent,
+    ) -> Result<u64> {
+        self.count_intersecting_leaves_below(container, extent, None)
     }
 
-    /// Does the same as [`count_meeting`](Self::count_meeting) for the leaves below `node`.
-    fn count_meeting_below(
+    /// Does the same as [`count_intersecting_leaves`](Self::count_intersecting_leaves) for the leaves below `node`.
+    fn count_intersecting_leaves_below(
         &self,
         container: &Container,
         extent: &Extent,
@@ -387,7 +401,7 @@ impl PackedRTree {
             return Ok(0);
         };
         let mut count = 0;
-        for (child, of_child) in children.meeting(extent) {
+        for (child, of_child) in children.intersecting_children(extent) {
             let number = children.first + u64::from(child);
             // If the box of a child lies inside `extent`, all leaves below the child intersect `extent`, so they need
             // not be visited.
@@ -398,7 +412,11 @@ impl PackedRTree {
                     let below = self.leaves_below(level, number);
                     below.end - below.start
                 }
-                level => self.count_meeting_below(container, extent, Some((level - 1, number)))?,
+                level => self.count_intersecting_leaves_below(
+                    container,
+                    extent,
+                    Some((level - 1, number)),
+                )?,
             };
         }
         Ok(count)
@@ -415,19 +433,19 @@ impl PackedRTree {
 
     /// Starting at leaf `from`, finds the leaves whose boxes intersect `extent`, skips the first `skipped` of them, and
     /// returns the next one.
-    pub(crate) fn nth_meeting(
+    pub(crate) fn nth_intersecting_leaf(
         &self,
         container: &Container,
         extent: &Extent,
         from: u64,
         mut skipped: u64,
     ) -> Result<Option<u64>> {
-        self.nth_meeting_below(container, extent, None, from, &mut skipped)
+        self.nth_intersecting_leaf_below(container, extent, None, from, &mut skipped)
     }
 
-    /// Does the same as [`nth_meeting`](Self::nth_meeting) for the leaves below `node`. Decreases `skipped` by the
-    /// number of leaves that it skips.
-    fn nth_meeting_below(
+    /// Does the same as [`nth_intersecting_leaf`](Self::nth_intersecting_leaf) for the leaves below `node`. Decreases
+    /// `skipped` by the number of leaves that it skips.
+    fn nth_intersecting_leaf_below(
         &self,
         container: &Container,
         extent: &Extent,
@@ -438,7 +456,7 @@ impl PackedRTree {
         let Some(children) = self.children(container, node)? else {
             return Ok(None);
         };
-        for (child, of_child) in children.meeting(extent) {
+        for (child, of_child) in children.intersecting_children(extent) {
             let number = children.first + u64::from(child);
             let below = self.leaves_below(children.level, number);
             let (first, end) = (below.start.max(from), below.end);
@@ -452,9 +470,13 @@ impl PackedRTree {
                     *skipped -= end - first;
                     None
                 }
-                Some(level) => {
-                    self.nth_meeting_below(container, extent, Some((level, number)), from, skipped)?
-                }
+                Some(level) => self.nth_intersecting_leaf_below(
+                    container,
+                    extent,
+                    Some((level, number)),
+                    from,
+                    skipped,
+                )?,
                 None => None,
             };
             if found.is_some() {
@@ -469,7 +491,7 @@ impl PackedRTree {
 mod tests {
     use super::*;
     use crate::for_tests::random::Random;
-    use crate::geocode::container::container_of;
+    use crate::geocode::container::write_and_open_container;
     use crate::geometry::Point;
 
     fn point(lat_e7: i32, lon_e7: i32) -> Point {
@@ -477,13 +499,13 @@ mod tests {
     }
 
     #[test]
-    fn a_search_visits_each_leaf_that_it_must() {
+    fn searches_find_the_same_leaves_as_a_scan() {
         let mut random = Random(9);
         let directory = tempfile::tempdir().unwrap();
         for leaves in [0, 1, 16, 17, 256, 257, 5000] {
             let path = directory.path().join(leaves.to_string());
             let mut extents = Vec::new();
-            let container = container_of(&path, SECTIONS, |writer| {
+            let container = write_and_open_container(&path, SECTIONS, |writer| {
                 let mut tree = PackedRTreeBuilder::begin(writer).unwrap();
                 for leaf in 0..leaves {
                     let low = point(random.below(1_000_000), random.below(1_000_000));
@@ -527,7 +549,7 @@ mod tests {
                     high: point(place.lat_e7 + 5000, place.lon_e7),
                 };
                 let mut met = Vec::new();
-                tree.visit_meeting(&container, &around, &mut |leaf| {
+                tree.visit_intersecting_leaves(&container, &around, &mut |leaf| {
                     met.push(leaf);
                     Ok(())
                 })
@@ -543,10 +565,12 @@ mod tests {
                 let met: Vec<u64> = (0..leaves)
                     .filter(|leaf| extents[*leaf as usize].meets(&wide))
                     .collect();
-                let count = tree.count_meeting(&container, &wide).unwrap();
+                let count = tree.count_intersecting_leaves(&container, &wide).unwrap();
                 assert_eq!(count, met.len() as u64);
                 let (from, skipped) = (random.below(300) as u64, random.below(40) as u64);
-                let nth = tree.nth_meeting(&container, &wide, from, skipped).unwrap();
+                let nth = tree
+                    .nth_intersecting_leaf(&container, &wide, from, skipped)
+                    .unwrap();
                 let mut behind = met.into_iter().filter(|leaf| *leaf >= from);
                 assert_eq!(nth, behind.nth(skipped as usize));
             }

@@ -5,7 +5,7 @@
 //! be a list.
 
 use super::folding::fold_name;
-use crate::osm::is_language;
+use crate::osm::is_language_tag;
 
 /// The keys of names, besides the `name:*` keys of languages.
 const NAMES: [&[u8]; 6] = [
@@ -20,7 +20,7 @@ const NAMES: [&[u8]; 6] = [
 /// Whether the value of a tag with this key is a name of the object. Keys such as `name:prefix` and `name:etymology`
 /// have other values.
 pub(super) fn is_name(key: &[u8]) -> bool {
-    NAMES.contains(&key) || key.strip_prefix(b"name:").is_some_and(is_language)
+    NAMES.contains(&key) || key.strip_prefix(b"name:").is_some_and(is_language_tag)
 }
 
 /// Returns a name, and its parts if it is a list or consists of names in several languages.

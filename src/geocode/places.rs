@@ -51,7 +51,7 @@ impl<'i> Query<'i, '_> {
     /// Returns the place node with the smallest ratio of distance to reach (see [`PLACES`]). `areas` are the areas that
     /// contain the query point. Ignores the place nodes that `is_elsewhere` rejects.
     pub(super) fn nearest_place(&self, areas: &[Area<'i>]) -> Result<Option<NearPlace<'i>>> {
-        let near = self.first_place_not_elsewhere(areas, |others| self.next_place(others))?;
+        let near = self.first_acceptable_place(areas, |others| self.next_place(others))?;
         Ok(near.and_then(|near| {
             let (place, name) = tag(&near.tags, "place").zip(self.languages.name(&near.tags))?;
             Some(NearPlace {
@@ -64,7 +64,7 @@ impl<'i> Query<'i, '_> {
 
     /// Returns the first place node that `is_elsewhere` does not reject. `next` returns the best place node whose id is
     /// not in the given list.
-    pub(super) fn first_place_not_elsewhere(
+    pub(super) fn first_acceptable_place(
         &self,
         areas: &[Area<'i>],
         next: impl Fn(&[i64]) -> Result<Option<Near<'i>>>,

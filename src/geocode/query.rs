@@ -1,6 +1,6 @@
 //! Reverse geocoding: composes the answer about a place.
 
-use super::address_tags::{house_number, is_address, item_is_address};
+use super::address_tags::{house_number, is_address, is_address_item};
 use super::answer::{
     Answer, AnsweringObject, NamedArea, NearAddress, NearObject, NearRoad, NearStreet, Nearest,
 };
@@ -13,7 +13,7 @@ use super::languages::Languages;
 use super::layout::Layer;
 use super::leaf::LeafItem;
 use super::options::QueryOptions;
-use super::sides::name_by_side;
+use super::sides::set_side_name;
 use crate::error::{FormatResult, Result};
 use crate::geometry::{Extent, Point};
 use crate::osm::Location;
@@ -37,7 +37,7 @@ impl<'i> Near<'i> {
     ) -> Result<Self> {
         let damaged = |error| index.damage_error(&error);
         let mut tags = found.item.tags().map_err(damaged)?;
-        name_by_side(&mut tags, &found).map_err(damaged)?;
+        set_side_name(&mut tags, &found).map_err(damaged)?;
         Ok(Self {
             extent: if options.has_boxes {
                 Some(found.item.extent().map_err(damaged)?)
@@ -146,10 +146,11 @@ impl<'i> Query<'i, '_> {
         let street = self.nearest(Layer::Streets, radius, |_| Ok(true))?;
         let interpolation = self.nearest(Layer::Interpolations, radius, |_| Ok(true))?;
         let areas = self.areas()?;
-        let usable = self.nearest_usable(first.as_ref(), radius)?;
+        let usable = self.nearest_with_address(first.as_ref(), radius)?;
         let names = street.as_ref().map(|street| StreetNames::of(&street.tags));
         let named_street = street.as_ref().zip(names.as_ref());
-        let chosen = self.address_here(usable.as_ref(), named_street, interpolation.as_ref())?;
+        let chosen =
+            self.address_at_query_point(usable.as_ref(), named_street, interpolation.as_ref())?;
         let object = chosen.as_ref().map(|chosen| chosen.near.answering_object());
         let code = country_code(&areas, chosen.as_ref());
         self.languages.set_place(&areas, code.as_deref());
@@ -181,7 +182,7 @@ impl<'i> Query<'i, '_> {
                 near.near_address(number.map(str::to_owned))
             }),
             interpolation: match interpolation {
-                Some(near) => Some(near.near_address(self.number_at(&near)?)),
+                Some(near) => Some(near.near_address(self.interpolated_number_along(&near)?)),
                 None => None,
             },
             place: nearest_place,
@@ -203,10 +204,14 @@ impl<'i> Query<'i, '_> {
 
     /// Returns the nearest object that has an address according to [`is_address`]. `first` is the nearest object in the
     /// layer of addresses. In most cases, the function returns `first`.
-    fn nearest_usable(&self, first: Option<&Near<'i>>, radius: f64) -> Result<Option<Near<'i>>> {
+    fn nearest_with_address(
+        &self,
+        first: Option<&Near<'i>>,
+        radius: f64,
+    ) -> Result<Option<Near<'i>>> {
         match first {
             Some(near) if !is_address(&near.tags) => {
-                self.nearest(Layer::Addresses, radius, item_is_address)
+                self.nearest(Layer::Addresses, radius, is_address_item)
             }
             first => Ok(first.cloned()),
         }

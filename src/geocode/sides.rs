@@ -19,7 +19,7 @@ enum StreetSide {
 }
 
 /// Whether `name` is the name of one side of a street, or consists of the names of both sides, as in "A / B".
-fn is_of_sides(name: &str, [left, right]: [&str; 2]) -> bool {
+fn is_side_name(name: &str, [left, right]: [&str; 2]) -> bool {
     name == left
         || name == right
         || [[left, right], [right, left]]
@@ -28,7 +28,7 @@ fn is_of_sides(name: &str, [left, right]: [&str; 2]) -> bool {
 }
 
 /// Returns the side of the nearest line on which the origin lies; `None` if the origin is on that line.
-fn side_of(lines: &[Vec<[f64; 2]>]) -> Option<StreetSide> {
+fn side_of_origin(lines: &[Vec<[f64; 2]>]) -> Option<StreetSide> {
     // `nearest` is the squared distance of the nearest segment. `across` is the distance of the origin from the
     // straight line through this segment, and is positive on the left. At a corner, two segments are equally near. The
     // side is then that of the segment whose straight line is farther away.
@@ -58,7 +58,7 @@ fn side_of(lines: &[Vec<[f64; 2]>]) -> Option<StreetSide> {
 
 /// If the two sides of a street have different names, sets the tag `name` to the name of the side on which the query
 /// point is. Keeps a `name` that is neither one of these names nor composed of both.
-pub(super) fn name_by_side<'i>(
+pub(super) fn set_side_name<'i>(
     tags: &mut [(&'i str, &'i str)],
     found: &Hit<'_>,
 ) -> FormatResult<()> {
@@ -72,7 +72,7 @@ pub(super) fn name_by_side<'i>(
     let Some((_, name)) = tags.iter_mut().find(|(key, _)| *key == "name") else {
         return Ok(());
     };
-    if !is_of_sides(name, [left, right]) {
+    if !is_side_name(name, [left, right]) {
         return Ok(());
     }
     let projection = LocalProjection::around(found.place);
@@ -83,7 +83,7 @@ pub(super) fn name_by_side<'i>(
             .collect()
     };
     let lines: Vec<Vec<[f64; 2]>> = lines.iter().map(project).collect();
-    match side_of(&lines) {
+    match side_of_origin(&lines) {
         Some(StreetSide::Left) => *name = left,
         Some(StreetSide::Right) => *name = right,
         None => {}
@@ -100,7 +100,7 @@ mod tests {
         let corner = [[-10.0, 5.0], [5.0, 5.0], [5.0, -10.0]];
         let moved = |by: [f64; 2]| {
             let line = corner.map(|[x, y]| [x - by[0], y - by[1]]);
-            side_of(&[line.to_vec()])
+            side_of_origin(&[line.to_vec()])
         };
         for (place, side) in [
             ([0.0, 0.0], Some(StreetSide::Right)),
@@ -113,19 +113,19 @@ mod tests {
         ] {
             assert_eq!(moved(place), side, "{place:?}");
         }
-        assert_eq!(side_of(&[vec![[0.0, 0.0], [0.0, 0.0]]]), None);
+        assert_eq!(side_of_origin(&[vec![[0.0, 0.0], [0.0, 0.0]]]), None);
     }
 
     #[test]
-    fn a_name_of_one_side_or_of_both_is_known() {
+    fn names_of_one_or_both_sides_are_recognized() {
         for name in [
             "A Street",
             "B Road",
             "A Street / B Road",
             "B Road - A Street",
         ] {
-            assert!(is_of_sides(name, ["A Street", "B Road"]), "{name}");
+            assert!(is_side_name(name, ["A Street", "B Road"]), "{name}");
         }
-        assert!(!is_of_sides("Border Lane", ["A Street", "B Road"]));
+        assert!(!is_side_name("Border Lane", ["A Street", "B Road"]));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::area::{EncodedArea, encode_area, size_m2};
 use super::container::ContainerWriter;
-use super::house_numbers::{HouseNumbers, NodeAddress, addresses_of};
+use super::house_numbers::{HouseNumbers, NodeAddress, addresses_of_nodes};
 use super::interpolation::has_too_many_steps;
 use super::item::{BROKEN, NAMESAKE, RowItem, SIZE, tag};
 use super::layout::{CURVE_BITS, Layer, layer_of};
@@ -110,7 +110,7 @@ impl Encoded {
                 encoded.areas = areas.collect();
             }
             Layer::Interpolations => {
-                let of_rows = parsed.iter().map(|row| numbers.numbers(row));
+                let of_rows = parsed.iter().map(|row| numbers.encode_numbers(row));
                 let of_rows = of_rows.collect::<Result<Vec<String>, _>>()?;
                 let with_too_many = parsed.iter().zip(&of_rows).filter(|(row, of_row)| {
                     let rule = tag(&row.tags, "addr:interpolation");
@@ -120,7 +120,7 @@ impl Encoded {
                 let completed = parsed.iter().zip(&of_rows).map(|(row, of_row)| {
                     Ok(RowItem {
                         lines: row.lines.clone(),
-                        tags: numbers.tags(row, of_row)?,
+                        tags: numbers.tags_with_numbers(row, of_row)?,
                         ..*row
                     })
                 });
@@ -130,7 +130,7 @@ impl Encoded {
             _ => encoded.leaves = encode_leaves(parsed)?,
         }
         if layer == Layer::Addresses {
-            encoded.addresses = addresses_of(parsed, interpolated);
+            encoded.addresses = addresses_of_nodes(parsed, interpolated);
         }
         Ok(encoded)
     }
@@ -260,8 +260,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_of_parts_that_is_cut_is_an_error() {
-        let extent = Extent::from_stored([1, 2, 3, 4]);
+    fn a_truncated_list_of_parts_is_an_error() {
+        let extent = Extent::from_stored_edges([1, 2, 3, 4]);
         let mut leaf = Vec::new();
         put_part_place(&mut leaf, &extent, 5);
         put_part_place(&mut leaf, &extent, 6);

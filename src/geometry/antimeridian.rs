@@ -30,7 +30,7 @@ pub(crate) const fn is_on_antimeridian(point: Point) -> bool {
 
 /// Returns the point with the sign of its longitude reversed. For a point on the antimeridian, this is the same place
 /// on the earth, at the opposite edge of the map.
-pub(crate) const fn at_other_edge(point: Point) -> Point {
+pub(crate) const fn point_at_other_edge(point: Point) -> Point {
     Point::new(point.lat_e7, point.lon_e7.wrapping_neg())
 }
 
@@ -156,7 +156,7 @@ impl MapTurn {
         if !paths.clone().any(crosses_antimeridian) {
             return None;
         }
-        if !paths.clone().any(|path| Self::HALF.tears(path)) {
+        if !paths.clone().any(|path| Self::HALF.tears_path(path)) {
             return Some(Self::HALF);
         }
         let mut spans = Vec::new();
@@ -204,7 +204,7 @@ impl MapTurn {
 
     /// Whether an edge of a path is torn on the turned map. An edge is torn if it crosses the edges of the turned map,
     /// or if it spans exactly 180 degrees and goes around the other side of the earth on the turned map.
-    fn tears(self, path: impl Iterator<Item = Point> + Clone) -> bool {
+    fn tears_path(self, path: impl Iterator<Item = Point> + Clone) -> bool {
         let mut pairs = path.clone().zip(path.skip(1));
         pairs.any(|(from, to)| {
             let turned = [from, to].map(|point| i64::from(self.apply(point).lon_e7));
@@ -363,7 +363,7 @@ mod tests {
         let turn = turn_of(&[greenwich.clone(), fiji.clone()]).unwrap();
         for (ring, area) in [(&fiji, 2), (&greenwich, 4)] {
             let turned: Vec<Point> = ring.iter().map(|point| turn.apply(*point)).collect();
-            assert!(!turn.tears(ring.iter().copied()));
+            assert!(!turn.tears_path(ring.iter().copied()));
             assert!(
                 turned
                     .iter()

@@ -1,6 +1,6 @@
 //! An index that finds which of many regions contain a point or a box.
 
-use super::antimeridian::{at_other_edge, is_on_antimeridian};
+use super::antimeridian::{is_on_antimeridian, point_at_other_edge};
 use super::edge;
 use super::edge::{Edge, HalfUnitBox, HalfUnitPoint};
 use super::quadtree::{Cell, GroupEdges, Leaf, Quadtree, QuadtreeNode};
@@ -50,7 +50,7 @@ impl AreaIndex {
     /// Builds the index as [`new`](Self::new) does, for a map whose edges are the antimeridian. A region that has a
     /// point at 180 degrees east also has the point of the same latitude at 180 degrees west, and vice versa.
     pub fn on_map(shapes: &[Shape]) -> Self {
-        Self::build(shapes, at_other_edges)
+        Self::build(shapes, copies_at_other_edge)
     }
 
     /// Builds the index. `more_edges` returns the edges that a region has besides those of its rings.
@@ -136,13 +136,13 @@ impl AreaIndex {
     fn contacts(&self, bbox: &Bbox) -> Vec<EdgeContact> {
         let mut contacts = vec![EdgeContact::None; self.regions];
         let bounds = HalfUnitBox {
-            min: HalfUnitPoint::of(corner_of(bbox)),
+            min: HalfUnitPoint::of(south_west_corner(bbox)),
             max: HalfUnitPoint::of(Point::new(bbox.max_lat_e7, bbox.max_lon_e7)),
         };
         let mut pending = vec![(0usize, self.tree.root)];
         while let Some((number, cell)) = pending.pop() {
             let cell_bounds = cell.bounds();
-            if !overlap(&cell_bounds, &bounds) {
+            if !boxes_overlap(&cell_bounds, &bounds) {
                 continue;
             }
             let is_within = is_within(&cell_bounds, &bounds);
@@ -155,7 +155,7 @@ impl AreaIndex {
                     let groups = self.tree.crossing_in(first..end);
                     if is_within {
                         for &group in groups {
-                            mark(&mut contacts, group, EdgeContact::Inside);
+                            raise_contact(&mut contacts, group, EdgeContact::Inside);
                         }
                     } else if groups
                         .iter()
@@ -168,10 +168,10 @@ impl AreaIndex {
                 QuadtreeNode::Leaf(leaf) => {
                     for part in self.tree.group_edges_of(leaf) {
                         if is_within {
-                            mark(&mut contacts, part.group, EdgeContact::Inside);
+                            raise_contact(&mut contacts, part.group, EdgeContact::Inside);
                         } else if has_no_inner_edge(&contacts, part.group) {
                             let contact = self.contact_of(part, &bounds);
-                            mark(&mut contacts, part.group, contact);
+                            raise_contact(&mut contacts, part.group, contact);
                         }
                     }
                 }
@@ -197,9 +197,9 @@ impl AreaIndex {
     /// Returns the regions that contain a box with an area. If no edge of a region meets the interior of the box, the
     /// region contains all of the interior or none of it, so one interior point decides.
     fn enclosing_regions(&self, bbox: &Bbox, contacts: &[EdgeContact]) -> Vec<u32> {
-        let corner = HalfUnitPoint::of(corner_of(bbox));
+        let corner = HalfUnitPoint::of(south_west_corner(bbox));
         let point = HalfUnitPoint::new(corner.x + 1, corner.y + 1);
-        let mut regions = self.regions_at(bbox, |cell, part| {
+        let mut regions = self.regions_at_corner(bbox, |cell, part| {
             has_no_inner_edge(contacts, part.group) && self.tree.winding_at(cell, part, point) > 0
         });
         regions.retain(|&region| has_no_inner_edge(contacts, region));
@@ -209,16 +209,21 @@ impl AreaIndex {
     /// Returns the regions that contain a box without an area, which is a point or a line. If it is a line, regions
     /// with an edge that meets the line are omitted.
     fn regions_around_flat_box(&self, bbox: &Bbox, contacts: &[EdgeContact]) -> Vec<u32> {
-        let point = corner_of(bbox);
+        let point = south_west_corner(bbox);
         let is_point = bbox.max_lat_e7 == point.lat_e7 && bbox.max_lon_e7 == point.lon_e7;
-        let mut regions = self.regions_at(bbox, |cell, part| self.tree.contains(cell, part, point));
+        let mut regions =
+            self.regions_at_corner(bbox, |cell, part| self.tree.contains(cell, part, point));
         regions.retain(|&region| is_point || contacts[region as usize] == EdgeContact::None);
         regions
     }
 
     /// Returns, in ascending order, the regions that cover the leaf at the south-western corner of a box, and the
     /// regions with edges in that leaf for which `is_held` returns true.
-    fn regions_at(&self, bbox: &Bbox, is_held: impl Fn(&Cell, &GroupEdges) -> bool) -> Vec<u32> {
+    fn regions_at_corner(
+        &self,
+        bbox: &Bbox,
+        is_held: impl Fn(&Cell, &GroupEdges) -> bool,
+    ) -> Vec<u32> {
         let (x, y) = (i64::from(bbox.min_lon_e7), i64::from(bbox.min_lat_e7));
         let Some((cell, leaf)) = self.tree.leaf_at(x, y) else {
             return Vec::new();
@@ -235,12 +240,12 @@ impl AreaIndex {
 /// Returns copies of the points that a region's edges have on the antimeridian, moved to the opposite edge of the map.
 /// Each copy is an edge without a length, or a pair of an edge and its reverse, so the copies do not change winding
 /// numbers.
-fn at_other_edges(edges: &[Edge]) -> Vec<Edge> {
+fn copies_at_other_edge(edges: &[Edge]) -> Vec<Edge> {
     let mut others = Vec::new();
     for edge in edges.iter().filter(|edge| is_on_antimeridian(edge.from)) {
-        let from = at_other_edge(edge.from);
+        let from = point_at_other_edge(edge.from);
         if edge.to.lon_e7 == edge.from.lon_e7 {
-            let to = at_other_edge(edge.to);
+            let to = point_at_other_edge(edge.to);
             others.extend([Edge { from, to }, Edge { from: to, to: from }]);
         } else {
             others.push(Edge { from, to: from });
@@ -249,11 +254,11 @@ fn at_other_edges(edges: &[Edge]) -> Vec<Edge> {
     others
 }
 
-fn corner_of(bbox: &Bbox) -> Point {
+fn south_west_corner(bbox: &Bbox) -> Point {
     Point::new(bbox.min_lat_e7, bbox.min_lon_e7)
 }
 
-fn overlap(a: &HalfUnitBox, b: &HalfUnitBox) -> bool {
+fn boxes_overlap(a: &HalfUnitBox, b: &HalfUnitBox) -> bool {
     a.min.x <= b.max.x && b.min.x <= a.max.x && a.min.y <= b.max.y && b.min.y <= a.max.y
 }
 
@@ -266,7 +271,7 @@ fn has_no_inner_edge(contacts: &[EdgeContact], region: u32) -> bool {
 }
 
 /// Sets the contact of a region, unless a closer contact is known.
-fn mark(contacts: &mut [EdgeContact], region: u32, contact: EdgeContact) {
+fn raise_contact(contacts: &mut [EdgeContact], region: u32, contact: EdgeContact) {
     let known = &mut contacts[region as usize];
     *known = contact.max(*known);
 }

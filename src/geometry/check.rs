@@ -28,12 +28,12 @@ impl Shape {
             check_points(ring)?;
         }
         let polygons = Polygons::of(self);
-        let meetings = polygons.find_meetings();
+        let meetings = polygons.find_contacts();
         if let Some((edge, other)) = meetings.first_crossing {
             return Err(polygons.crossing_error(edge, other));
         }
         match polygons.first_wrong_winding(&meetings.touched) {
-            Some((edge, winding)) => Err(polygons.misplaced_error(edge, winding)),
+            Some((edge, winding)) => Err(polygons.winding_error(edge, winding)),
             None => Ok(()),
         }
     }
@@ -147,7 +147,7 @@ impl<'a> Polygons<'a> {
     }
 
     /// Finds the crossings and contacts between edges of the same polygon.
-    fn find_meetings(&self) -> Contacts {
+    fn find_contacts(&self) -> Contacts {
         let mut meetings = Contacts {
             first_crossing: None,
             touched: vec![false; self.rings.len()],
@@ -159,7 +159,7 @@ impl<'a> Polygons<'a> {
             while let Some((span, others)) = rest.split_first() {
                 rest = others;
                 for other in others.iter().take_while(|other| other.least <= span.most) {
-                    self.note_meeting(span, other, &mut meetings);
+                    self.record_contact(span, other, &mut meetings);
                 }
             }
         }
@@ -196,7 +196,7 @@ impl<'a> Polygons<'a> {
         spans.sort_unstable_by_key(|span| span.least);
     }
 
-    fn note_meeting(&self, span: &SweepEdge, other: &SweepEdge, meetings: &mut Contacts) {
+    fn record_contact(&self, span: &SweepEdge, other: &SweepEdge, meetings: &mut Contacts) {
         match span.edge.relation_to(&other.edge) {
             EdgeRelation::Apart => {}
             EdgeRelation::Crossing => {
@@ -230,7 +230,7 @@ impl<'a> Polygons<'a> {
         let (ring, vertex, _) = self.vertex_of(edge as usize);
         let (other_ring, other_vertex, _) = self.vertex_of(other as usize);
         let [edge, other] = [edge, other].map(|number| &self.tree.edges[number as usize]);
-        let point = crossing_of(edge, other);
+        let point = crossing_point(edge, other);
         let (lat, lon) = (format_e7(point.lat_e7), format_e7(point.lon_e7));
         ShapeError {
             ring: ring.into(),
@@ -317,7 +317,7 @@ impl<'a> Polygons<'a> {
         Some((left, left + step))
     }
 
-    fn misplaced_error(&self, edge: usize, winding: i32) -> ShapeError {
+    fn winding_error(&self, edge: usize, winding: i32) -> ShapeError {
         let (ring, vertex, is_hole) = self.vertex_of(edge);
         let cause = match (is_hole, winding < 0) {
             (true, true) => "this hole lies outside of its outer ring or within another hole",
@@ -348,7 +348,7 @@ fn side_of_edge(edge: &Edge, other: &Edge, point: HalfUnitPoint) -> i128 {
 }
 
 /// Returns the point at which two edges cross, rounded to 1e-7 degree.
-fn crossing_of(edge: &Edge, other: &Edge) -> Point {
+fn crossing_point(edge: &Edge, other: &Edge) -> Point {
     let from = other.side(HalfUnitPoint::of(edge.from)) as f64;
     let to = other.side(HalfUnitPoint::of(edge.to)) as f64;
     let share = from / (from - to);

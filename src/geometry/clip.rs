@@ -32,7 +32,7 @@ impl Clip {
     }
 
     /// Returns the parts of a line that lie in the region; `None` if the whole line is known to lie in the region.
-    pub(crate) fn line(&self, points: &[Point]) -> Option<Vec<Vec<Point>>> {
+    pub(crate) fn parts_of_line(&self, points: &[Point]) -> Option<Vec<Vec<Point>>> {
         if self.region.is_known_to_contain(points) {
             return None;
         }
@@ -51,7 +51,7 @@ impl Clip {
     /// Returns the parts of a polygon that lie in the region; `None` if the whole polygon is known to lie in the
     /// region. The rings of the polygon must be directed as in [`Rings`]. The rings of the parts are directed in the
     /// same way.
-    pub(crate) fn polygon<'r>(
+    pub(crate) fn parts_of_polygon<'r>(
         &self,
         rings: impl Iterator<Item = &'r Vec<Point>> + Clone,
     ) -> Option<Vec<Rings>> {
@@ -81,21 +81,21 @@ mod tests {
         let clip = Clip::new(&parse_bbox("2,2,4,4").unwrap());
         let line = points(&[(0.0, 3.0), (3.0, 3.0), (3.0, 9.0), (3.5, 9.0), (3.5, 0.0)]);
         assert_eq!(
-            places_of_lines(clip.line(&line)),
+            places_of_lines(clip.parts_of_line(&line)),
             [
                 vec![(2.0, 3.0), (3.0, 3.0), (3.0, 4.0)],
                 vec![(3.5, 4.0), (3.5, 2.0)]
             ]
         );
-        assert_eq!(clip.line(&points(&[(2.5, 3.0), (3.0, 3.0)])), None);
+        assert_eq!(clip.parts_of_line(&points(&[(2.5, 3.0), (3.0, 3.0)])), None);
         assert_eq!(
-            clip.line(&points(&[(5.0, 3.0), (6.0, 3.0)])),
+            clip.parts_of_line(&points(&[(5.0, 3.0), (6.0, 3.0)])),
             Some(Vec::new())
         );
         let outer = points(&[(0.0, 0.0), (3.0, 0.0), (3.0, 9.0), (0.0, 9.0)]);
-        let parts = clip.polygon([outer].iter()).unwrap();
+        let parts = clip.parts_of_polygon([outer].iter()).unwrap();
         assert_eq!(area(&parts), 2 * 2 * 100_000_000_000_000);
         let within = points(&[(2.5, 2.5), (3.0, 2.5), (3.0, 3.0)]);
-        assert!(clip.polygon([within].iter()).is_none());
+        assert!(clip.parts_of_polygon([within].iter()).is_none());
     }
 }

@@ -20,8 +20,8 @@ pub(crate) fn vertex_message(ring: &str, vertex: usize, cause: impl Into<String>
 /// Parses a longitude and a latitude in decimal degrees and rounds them to the nearest 1e-7 degree.
 /// Fails if one is not a number or is out of range.
 pub(crate) fn point_of_text(lon: &str, lat: &str) -> Result<Point, String> {
-    let lon_e7 = degrees_e7("longitude", lon, 180)?;
-    Ok(Point::new(degrees_e7("latitude", lat, 90)?, lon_e7))
+    let lon_e7 = parse_degrees_e7("longitude", lon, 180)?;
+    Ok(Point::new(parse_degrees_e7("latitude", lat, 90)?, lon_e7))
 }
 
 /// Converts a longitude and a latitude in degrees like [`point_of_text`]. Rounds the shortest decimal form of each
@@ -35,20 +35,20 @@ pub(crate) fn point_of_e7(lon_e7: i32, lat_e7: i32) -> Result<Point, String> {
     for (what, value, limit) in [("longitude", lon_e7, 180), ("latitude", lat_e7, 90)] {
         if i64::from(value).abs() > limit * DECIMICRO_PER_DEGREE {
             let degrees = format_e7(value);
-            return Err(outside_message(what, &degrees, limit));
+            return Err(out_of_range_message(what, &degrees, limit));
         }
     }
     Ok(Point { lat_e7, lon_e7 })
 }
 
-fn outside_message(what: &str, degrees: &str, limit: i64) -> String {
+fn out_of_range_message(what: &str, degrees: &str, limit: i64) -> String {
     format!("{what} {degrees} lies outside ±{limit} degrees")
 }
 
-fn degrees_e7(what: &str, text: &str, limit: i32) -> Result<i32, String> {
+fn parse_degrees_e7(what: &str, text: &str, limit: i32) -> Result<i32, String> {
     let text = text.trim();
     parse_e7(text, limit).ok_or_else(|| match text.parse::<f64>() {
-        Ok(number) if number.is_finite() => outside_message(what, text, i64::from(limit)),
+        Ok(number) if number.is_finite() => out_of_range_message(what, text, i64::from(limit)),
         _ => format!("{what} '{}' is not a number", shorten_for_message(text)),
     })
 }
@@ -97,7 +97,7 @@ pub enum CornerOrder {
 impl CornerOrder {
     /// Returns how to treat areas of OSM data that cross the antimeridian, if boxes with this order of corners select
     /// them. The areas are cut only if such boxes can cross the antimeridian, too.
-    pub(crate) const fn antimeridian(self) -> Antimeridian {
+    pub(crate) const fn antimeridian_treatment(self) -> Antimeridian {
         match self {
             Self::Southwest => Antimeridian::Cut,
             Self::Any => Antimeridian::Keep,
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     /// Returns the western, southern, eastern and northern edge of each polygon, in whole degrees.
-    fn boxes(text: &str) -> Vec<[i32; 4]> {
+    fn edges_of_boxes(text: &str) -> Vec<[i32; 4]> {
         let shape = parse_bbox(text).unwrap();
         let edges = shape.polygons.into_iter().map(|polygon| {
             let polygons = vec![polygon];
@@ -278,19 +278,19 @@ mod tests {
             "1,4,3,2",
             "1e0,2.0,3,4",
         ] {
-            assert_eq!(boxes(text), [[1, 2, 3, 4]], "{text}");
+            assert_eq!(edges_of_boxes(text), [[1, 2, 3, 4]], "{text}");
         }
     }
 
     #[test]
     fn a_box_with_west_above_east_crosses_the_antimeridian() {
         assert_eq!(
-            boxes("170,1,-170,2"),
+            edges_of_boxes("170,1,-170,2"),
             [[170, 1, 180, 2], [-180, 1, -170, 2]]
         );
-        assert_eq!(boxes("180,1,-170,2"), [[-180, 1, -170, 2]]);
-        assert_eq!(boxes("170,1,-180,2"), [[170, 1, 180, 2]]);
-        assert_eq!(boxes("-180,-90,180,90"), [[-180, -90, 180, 90]]);
+        assert_eq!(edges_of_boxes("180,1,-170,2"), [[-180, 1, -170, 2]]);
+        assert_eq!(edges_of_boxes("170,1,-180,2"), [[170, 1, 180, 2]]);
+        assert_eq!(edges_of_boxes("-180,-90,180,90"), [[-180, -90, 180, 90]]);
     }
 
     #[test]

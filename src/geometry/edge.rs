@@ -194,7 +194,7 @@ impl Edge {
         {
             return false;
         }
-        let (least, most) = self.sides_of(bounds);
+        let (least, most) = self.side_range(bounds);
         least <= 0 && most >= 0
     }
 
@@ -208,13 +208,13 @@ impl Edge {
         {
             return false;
         }
-        let (least, most) = self.sides_of(bounds);
+        let (least, most) = self.side_range(bounds);
         least < 0 && most > 0
     }
 
     /// Returns the minimum and the maximum of [`Edge::side`] over the corners of a box.
     #[inline]
-    fn sides_of(&self, bounds: &HalfUnitBox) -> (i128, i128) {
+    fn side_range(&self, bounds: &HalfUnitBox) -> (i128, i128) {
         let (low, high) = if self.width() >= 0 {
             (bounds.min.y, bounds.max.y)
         } else {

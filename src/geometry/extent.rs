@@ -37,12 +37,12 @@ impl Extent {
     /// Converts a [`Bbox`], which must not be empty.
     pub const fn of_bbox(bbox: &Bbox) -> Self {
         let edges = bbox.edges_e7();
-        Self::from_stored([edges.south, edges.west, edges.north, edges.east])
+        Self::from_stored_edges([edges.south, edges.west, edges.north, edges.east])
     }
 
     /// Returns the box with the given edges in 1e-7 degree, in the order in which indexes store them: south, west,
     /// north, east.
-    pub(crate) const fn from_stored([south, west, north, east]: [i32; 4]) -> Self {
+    pub(crate) const fn from_stored_edges([south, west, north, east]: [i32; 4]) -> Self {
         Self {
             low: Point::new(south, west),
             high: Point::new(north, east),
@@ -50,7 +50,7 @@ impl Extent {
     }
 
     /// Returns the edges in 1e-7 degree, in the order in which indexes store them: south, west, north, east.
-    pub(crate) const fn stored(&self) -> [i32; 4] {
+    pub(crate) const fn stored_edges(&self) -> [i32; 4] {
         let Self { low, high } = self;
         [low.lat_e7, low.lon_e7, high.lat_e7, high.lon_e7]
     }
@@ -69,7 +69,7 @@ impl Extent {
     /// Returns the edges as little-endian bytes: south, west, north, east.
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
-        for (bytes, edge) in bytes.chunks_exact_mut(4).zip(self.stored()) {
+        for (bytes, edge) in bytes.chunks_exact_mut(4).zip(self.stored_edges()) {
             bytes.copy_from_slice(&edge.to_le_bytes());
         }
         bytes
@@ -79,7 +79,7 @@ impl Extent {
     #[inline]
     pub const fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
         let all = u128::from_le_bytes(*bytes);
-        Self::from_stored([
+        Self::from_stored_edges([
             all as i32,
             (all >> 32) as i32,
             (all >> 64) as i32,

@@ -329,7 +329,7 @@ mod tests {
 
     /// The areas that `geographiclib_rs` computes are exact to about a square centimetre.
     #[test]
-    fn lengths_and_areas_are_those_of_the_library_for_geodesics() {
+    fn lengths_and_areas_match_geographiclib() {
         let mut random = Random(7);
         for round in 0..2000 {
             let radius = [0.0001, 0.001, 0.03, 0.4, 7.0][round % 5];

@@ -16,7 +16,7 @@ enum RingSide {
 type HalfUnitPosition = (i64, i64);
 
 /// Converts a point to half units.
-fn doubled(point: Point) -> HalfUnitPosition {
+fn to_half_units(point: Point) -> HalfUnitPosition {
     (i64::from(point.lon_e7) * 2, i64::from(point.lat_e7) * 2)
 }
 
@@ -39,7 +39,7 @@ fn side_of_line(a: HalfUnitPosition, b: HalfUnitPosition, point: HalfUnitPositio
 fn side_of_ring(ring: &[Point], point: HalfUnitPosition) -> RingSide {
     let mut inside = false;
     for (a, b) in edges(ring) {
-        let (a, b) = (doubled(a), doubled(b));
+        let (a, b) = (to_half_units(a), to_half_units(b));
         let turn = side_of_line(a, b, point);
         let beside = |a: i64, b: i64, value: i64| a.min(b) <= value && value <= a.max(b);
         if turn == Ordering::Equal && beside(a.0, b.0, point.0) && beside(a.1, b.1, point.1) {
@@ -93,9 +93,9 @@ impl<'a> Measured<'a> {
         if self.envelope.union(&other.envelope) != self.envelope {
             return false;
         }
-        let corners = other.points.iter().map(|&point| doubled(point));
+        let corners = other.points.iter().map(|&point| to_half_units(point));
         let middles = edges(other.points).map(|(a, b)| {
-            let (a, b) = (doubled(a), doubled(b));
+            let (a, b) = (to_half_units(a), to_half_units(b));
             (a.0.midpoint(b.0), a.1.midpoint(b.1))
         });
         let mut sides = corners
@@ -126,11 +126,11 @@ pub(crate) fn nest_holes(outers: Vec<Ring>, holes: Vec<Ring>) -> Result<Shape, R
             None => return Err(hole),
         }
     }
-    Ok(polygons(outers, placed))
+    Ok(shape_with_holes(outers, placed))
 }
 
 /// Creates polygons from outer rings and holes. Each hole comes with the index of its outer ring.
-fn polygons(outers: Vec<Ring>, holes: Vec<(usize, Ring)>) -> Shape {
+fn shape_with_holes(outers: Vec<Ring>, holes: Vec<(usize, Ring)>) -> Shape {
     let outers = outers.into_iter().map(|outer| Polygon {
         outer,
         holes: Vec::new(),
@@ -157,7 +157,7 @@ mod tests {
         ring(name, &[(low, low), (high, low), (high, high), (low, high)])
     }
 
-    fn described(shape: &Shape) -> Vec<(&str, Vec<&str>)> {
+    fn ring_names(shape: &Shape) -> Vec<(&str, Vec<&str>)> {
         let polygons = shape.polygons.iter().map(|polygon| {
             let holes = polygon.holes.iter().map(|hole| hole.name.as_str());
             (polygon.outer.name.as_str(), holes.collect())
@@ -175,7 +175,7 @@ mod tests {
         let holes = vec![square("x", 20, 30), square("y", 80, 90)];
         let shape = nest_holes(outers, holes).unwrap();
         assert_eq!(
-            described(&shape),
+            ring_names(&shape),
             [
                 ("large", vec!["y"]),
                 ("small", vec!["x"]),
@@ -191,7 +191,7 @@ mod tests {
         // Every corner of the hole lies on the edge of the square.
         let diamond = ring("diamond", &[(5, 0), (10, 5), (5, 10), (0, 5)]);
         let shape = nest_holes(vec![square("square", 0, 10)], vec![diamond]).unwrap();
-        assert_eq!(described(&shape), [("square", vec!["diamond"])]);
+        assert_eq!(ring_names(&shape), [("square", vec!["diamond"])]);
         // `cup` has the shape of a U, and `plug` fills its notch. All corners of `plug` lie on edges of `cup`. `plug`
         // lies in the envelope of `cup`, but not inside `cup`.
         let cup = [
@@ -207,7 +207,7 @@ mod tests {
         let plug = ring("plug", &[(3, 3), (6, 3), (6, 9), (3, 9)]);
         assert!(nest_holes(vec![ring("cup", &cup)], vec![plug]).is_err());
         let twins = nest_holes(vec![square("a", 0, 3)], vec![square("b", 0, 3)]);
-        assert_eq!(described(&twins.unwrap()), [("a", vec!["b"])]);
+        assert_eq!(ring_names(&twins.unwrap()), [("a", vec!["b"])]);
     }
 
     #[test]
@@ -216,7 +216,7 @@ mod tests {
         let earth = ring("earth", &[(-x, -y), (x, -y), (x, y), (-x, y)]);
         let sliver = ring("sliver", &[(-x, -y), (x, y), (x - 1, y)]);
         assert_eq!(
-            described(&nest_holes(vec![earth], vec![sliver]).unwrap()),
+            ring_names(&nest_holes(vec![earth], vec![sliver]).unwrap()),
             [("earth", vec!["sliver"])]
         );
     }

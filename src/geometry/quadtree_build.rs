@@ -61,7 +61,7 @@ impl Quadtree {
     /// Builds the tree of groups of edges. The edges of group `n` are `edges[ends[n - 1]..ends[n]]`;
     /// those of group 0 begin at index 0. Edges after the first 2^32 - 1 are ignored.
     pub fn build(edges: Vec<Edge>, ends: &[usize]) -> Self {
-        let root = root_of(&edges);
+        let root = root_cell(&edges);
         let limit = edges.len().saturating_mul(MAX_SIZE_PER_EDGE) + WEIGHT_FOR_FREE;
         let mut builder = QuadtreeBuilder {
             weight: edges.len() + 1,
@@ -91,7 +91,7 @@ impl Quadtree {
 }
 
 /// Returns the smallest cell that contains all edges and begins at their minimum longitude and latitude.
-fn root_of(edges: &[Edge]) -> Cell {
+fn root_cell(edges: &[Edge]) -> Cell {
     let points = || edges.iter().map(|edge| edge.from);
     let span = |coordinate: fn(super::Point) -> i32| {
         let least = points().map(coordinate).min().unwrap_or(0);

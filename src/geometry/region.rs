@@ -1,6 +1,6 @@
 //! A region, with tests whether points, lines and polygons share a point with it.
 
-use super::antimeridian::{at_other_edge, is_on_antimeridian};
+use super::antimeridian::{is_on_antimeridian, point_at_other_edge};
 use super::edge::{Edge, EdgeRelation, add_ring};
 use super::{AreaIndex, Extent, Point, Shape};
 
@@ -162,13 +162,16 @@ impl Region {
             return false;
         }
         let mut ends = points.iter().filter(|point| is_on_antimeridian(**point));
-        if ends.any(|point| self.contains_without_wrapping(at_other_edge(*point))) {
+        if ends.any(|point| self.contains_without_wrapping(point_at_other_edge(*point))) {
             return true;
         }
         let mut along = edges_of(points, is_closed)
             .filter(|edge| is_on_antimeridian(edge.from) && edge.from.lon_e7 == edge.to.lon_e7);
         along.any(|edge| {
-            self.meets_edge(&Edge::new(at_other_edge(edge.from), at_other_edge(edge.to)))
+            self.meets_edge(&Edge::new(
+                point_at_other_edge(edge.from),
+                point_at_other_edge(edge.to),
+            ))
         })
     }
 }

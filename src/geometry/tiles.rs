@@ -138,7 +138,7 @@ impl TileSet {
             // In this row, the segment ends at its own end or before the next row.
             let is_open = to[1] >= below;
             let end = if is_open { below } else { to[1] };
-            let (low, high) = columns(from, to, (start, end), is_open, shift);
+            let (low, high) = touched_columns(from, to, (start, end), is_open, shift);
             (low..=high).for_each(|column| self.add(column, row));
         }
     }
@@ -218,7 +218,7 @@ fn rounded_x_at(from: TilePosition, to: TilePosition, y: i64, rounds_up: bool) -
 
 /// Returns the first and the last column that a segment touches between `start` and `end`, which are values of y. If
 /// `is_open`, the point at `end` is left out.
-fn columns(
+fn touched_columns(
     from: TilePosition,
     to: TilePosition,
     (start, end): (i64, i64),

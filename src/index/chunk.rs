@@ -133,7 +133,7 @@ impl OffsetSet {
         {
             let before = list.len();
             if list.last() < offsets.first() {
-                extend(list, offsets);
+                append_offsets(list, offsets);
             } else {
                 *list = merge_offsets(list, offsets);
             }
@@ -152,7 +152,7 @@ impl OffsetSet {
                 set_bit(words, *offset);
             }),
             Self::Array(list) if list.len() + offsets.len() <= MAX_ARRAY_LEN => {
-                extend(list, offsets);
+                append_offsets(list, offsets);
             }
             Self::Array(list) => {
                 make_ascending(list);
@@ -257,7 +257,7 @@ impl OffsetSet {
 }
 
 /// Appends offsets to a list. The list grows by less than a `Vec` does, because a set has many lists.
-fn extend(list: &mut Vec<u16>, offsets: &[u16]) {
+fn append_offsets(list: &mut Vec<u16>, offsets: &[u16]) {
     if list.capacity() - list.len() < offsets.len() {
         list.reserve_exact(offsets.len().max(list.len() / 4 + 4));
     }
@@ -296,7 +296,7 @@ pub(super) fn window(list: &[u16], offset: u16) -> (usize, &[u16]) {
     (start, &list[start..(start + WINDOW).min(list.len())])
 }
 
-/// Returns the same as [`find_listed`] for the list of the chunk `number`. First looks near `last`, the position that
+/// Returns the same as [`find_in_list`] for the list of the chunk `number`. First looks near `last`, the position that
 /// the previous look-up found, and updates `last`.
 #[inline]
 pub(super) fn find_near(
@@ -312,9 +312,9 @@ pub(super) fn find_near(
         Some((same, at)) if same == number => match list.get(at + 1) {
             Some(found) if *found == offset => at + 1,
             _ if at >= 1 && list.get(at - 1) == Some(&offset) => at - 1,
-            _ => find_listed(list, offset)?,
+            _ => find_in_list(list, offset)?,
         },
-        _ => find_listed(list, offset)?,
+        _ => find_in_list(list, offset)?,
     };
     last.0 = Some((number, at));
     Some(at)
@@ -322,7 +322,7 @@ pub(super) fn find_near(
 
 /// Returns the index of `offset` in an ascending list; `None` if the list does not contain it.
 #[inline]
-pub(super) fn find_listed(list: &[u16], offset: u16) -> Option<usize> {
+pub(super) fn find_in_list(list: &[u16], offset: u16) -> Option<usize> {
     let (start, window) = window(list, offset);
     if window.first() <= Some(&offset) && window.last() >= Some(&offset) {
         // The count has no early exit, so that the compiler uses vector instructions.

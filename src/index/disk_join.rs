@@ -2,10 +2,10 @@
 //!
 //! The ids are divided into ranges, so that the locations of the nodes of one range fit into memory. A [`Splitter`]
 //! splits each list by range, and [`DiskJoin::push`] appends the parts to temporary files, one file per range.
-//! [`DiskJoin::resolve_next`] reads the file of one range, looks up its ids in a [`LocationStore`] of that range, and
-//! writes their locations to another temporary file. [`DiskJoin::read`] reads the locations of a list from the files of
-//! all ranges. Files are written sequentially and read almost sequentially. The disk space of a list is freed after the
-//! list was read.
+//! [`DiskJoin::resolve_next_range`] reads the file of one range, looks up its ids in a [`LocationStore`] of that range,
+//! and writes their locations to another temporary file. [`DiskJoin::read`] reads the locations of a list from the
+//! files of all ranges. Files are written sequentially and read almost sequentially. The disk space of a list is freed
+//! after the list was read.
 
 use super::location_store::LocationStore;
 use crate::error::{CANNOT_WRITE_TEMPORARY, Error, FileResult, FormatError, FormatResult, Result};
@@ -156,7 +156,11 @@ impl DiskJoin {
 
     /// Looks up the ids of the next range in `store`, which must contain the nodes of that range. Does nothing if all
     /// ranges are resolved.
-    pub(crate) fn resolve_next(&mut self, store: &LocationStore, ctx: &Context) -> Result<()> {
+    pub(crate) fn resolve_next_range(
+        &mut self,
+        store: &LocationStore,
+        ctx: &Context,
+    ) -> Result<()> {
         let Some(mut ids) = self.ids.pop_front() else {
             return Ok(());
         };
@@ -217,7 +221,7 @@ impl DiskJoin {
     }
 
     /// Records that a list was read, and frees the disk space of the lists before the first list that was not read.
-    fn release_read_lists(&self, list: usize) {
+    fn free_space_of_read_lists(&self, list: usize) {
         let end = lock(&self.read).record_read(list);
         for file in &self.locations {
             file.release(end);
@@ -262,7 +266,7 @@ impl ListPart {
             last: [0; 2],
             rest: file.span(&(list..list + 1)),
         };
-        part.read_on(file)?;
+        part.read_more(file)?;
         Ok(part)
     }
 
@@ -272,7 +276,7 @@ impl ListPart {
     }
 
     /// Reads further bytes.
-    fn read_on(&mut self, file: &RangeFile) -> std::io::Result<()> {
+    fn read_more(&mut self, file: &RangeFile) -> std::io::Result<()> {
         self.bytes.drain(..self.position);
         self.position = 0;
         let end = self.rest.end.min(self.rest.start + READ_LEN);
@@ -294,11 +298,11 @@ impl ListReader<'_> {
             let range = self.at.find(*id);
             let part = &mut self.parts[range];
             if part.may_need_more() {
-                let read = part.read_on(&self.join.locations[range]);
+                let read = part.read_more(&self.join.locations[range]);
                 read.map_err(|error| FormatError::with(self.join.read_error_text(&error)))?;
             }
             let mut rest = Varints::new(&part.bytes[part.position..]);
-            out.push(read_location(&mut rest, &mut part.last).map_err(|_| changed_error())?);
+            out.push(read_location(&mut rest, &mut part.last).map_err(|_| list_mismatch_error())?);
             part.position += rest.position();
         }
         Ok(())
@@ -308,15 +312,15 @@ impl ListReader<'_> {
     pub(crate) fn end(self) -> FormatResult<()> {
         let is_done = |part: &ListPart| part.position == part.bytes.len() && part.rest.is_empty();
         if !self.parts.iter().all(is_done) {
-            return Err(changed_error());
+            return Err(list_mismatch_error());
         }
-        self.join.release_read_lists(self.list);
+        self.join.free_space_of_read_lists(self.list);
         Ok(())
     }
 }
 
 /// Returns the error for ids that do not match the list that was pushed.
-fn changed_error() -> FormatError {
+fn list_mismatch_error() -> FormatError {
     FormatError::new("the blob changed while the command was running")
 }
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::for_tests::rounds::rounds;
 
 #[test]
-fn space_is_given_back_up_to_the_first_list_that_was_not_read() {
+fn disk_space_is_freed_up_to_the_first_unread_list() {
     let mut read = ReadLists::default();
     let ends = [3, 1, 0, 5, 2, 4].map(|list| read.record_read(list));
     assert_eq!(ends, [0, 0, 2, 2, 4, 6]);
@@ -68,7 +68,7 @@ fn every_list_gets_its_locations_with_any_number_of_ranges() {
                 .for_each(|id| nodes.push(*id, location(*id)));
             store.add(&nodes);
             store.close();
-            join.resolve_next(&store, &ctx).unwrap();
+            join.resolve_next_range(&store, &ctx).unwrap();
         }
         for (number, list) in lists.iter().enumerate() {
             let mut found = Vec::new();
@@ -99,7 +99,7 @@ fn every_list_gets_its_locations_with_any_number_of_ranges() {
 }
 
 #[test]
-fn a_long_list_goes_through_memory_in_pieces() {
+fn a_long_list_is_read_in_pieces() {
     let location = |id: i64| {
         let (lat, lon) = (id * 7_919_993, id * 104_729_993);
         Location::new((lat % 900_000_000) as i32, (lon % 1_800_000_000) as i32)
@@ -121,7 +121,7 @@ fn a_long_list_goes_through_memory_in_pieces() {
         split.add(list);
         join.push(&split.finish()).unwrap();
     }
-    join.resolve_next(&store, &Context::new(2)).unwrap();
+    join.resolve_next_range(&store, &Context::new(2)).unwrap();
     assert!(join.locations[0].len_of(&(1..2)) > SENT_LEN as u64);
     for number in [3, 1, 0, 2] {
         let (mut read, mut found) = (join.read(number).unwrap(), Vec::new());

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_with_ranks_takes_batches() {
+    fn a_rank_set_accepts_batches() {
         let mut random = Random(12);
         let mut ids: Vec<i64> = (0..30_000)
             .map(|_| random.below(1 << 19) - (1 << 18))

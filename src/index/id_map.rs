@@ -147,7 +147,7 @@ impl IdMapCursor<'_> {
     pub fn get(&mut self, id: i64) -> u32 {
         let (number, offset) = split(id);
         if self.number != Some(number) {
-            self.enter(number);
+            self.move_to_chunk(number);
         }
         if !self.taken.may_have_number(offset) {
             return 0;
@@ -161,7 +161,7 @@ impl IdMapCursor<'_> {
 
     /// Moves the cursor to the chunk `number`, which may be absent.
     #[inline]
-    fn enter(&mut self, number: u64) {
+    fn move_to_chunk(&mut self, number: u64) {
         let taken = self.map.taken.chunk(number);
         self.taken = taken.copied().unwrap_or_default();
         (self.number, self.chunk, self.at) = (Some(number), None, 0);

@@ -45,7 +45,7 @@ impl IdSet {
     }
 
     /// Returns the union of two sets, which must not have ids in the same page of chunks.
-    pub(super) fn joined(mut self, other: Self) -> Self {
+    pub(super) fn join(mut self, other: Self) -> Self {
         self.chunks.join(other.chunks);
         self.len += other.len;
         self
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_far_apart_cost_little() {
+    fn ids_far_apart_use_little_memory() {
         let set: IdSet = (0..1000).map(|number| i64::MIN + (number << 53)).collect();
         assert_eq!(set.len(), 1000);
         assert_eq!(set.chunks.near_len(), 0);

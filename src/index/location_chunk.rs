@@ -62,7 +62,7 @@ impl Offsets for LocationChunk {
 
 impl LocationChunk {
     /// Creates a [`LocationChunk::Full`] without pages.
-    pub(super) fn full() -> Self {
+    pub(super) fn new_full() -> Self {
         Self::Full(Box::new([const { None }; PAGES]))
     }
 
@@ -103,7 +103,7 @@ impl LocationChunk {
         if let Self::Open(open) = self {
             let mut open = std::mem::take(&mut **open);
             let start = known.len();
-            append(known, &open.locations);
+            append_locations(known, &open.locations);
             *self = Self::new_closed(&mut open.offsets, start, known);
         }
     }
@@ -137,7 +137,12 @@ impl LocationChunk {
     /// Returns the index in `known` of the location of the node at `offset`, if the chunk is closed and has the node.
     /// `number` is the number of the chunk, and `last` is the previous look-up.
     #[inline]
-    pub(super) fn index(&self, number: u64, offset: u16, last: &mut LastFound) -> Option<usize> {
+    pub(super) fn location_index(
+        &self,
+        number: u64,
+        offset: u16,
+        last: &mut LastFound,
+    ) -> Option<usize> {
         let Self::Closed(closed) = self else {
             return None;
         };
@@ -166,7 +171,7 @@ impl LocationChunk {
         let (number, offset) = split(id);
         match self {
             Self::Empty | Self::Open(_) => None,
-            Self::Closed(_) => Some(&known[self.index(number, offset, last)?]),
+            Self::Closed(_) => Some(&known[self.location_index(number, offset, last)?]),
             Self::Full(pages) => {
                 let (page, at) = page_of(offset);
                 Some(&pages[page].as_ref()?[at])
@@ -176,7 +181,7 @@ impl LocationChunk {
 }
 
 /// Appends locations. If the list needs more memory, asks the system for huge pages.
-pub(super) fn append(known: &mut Vec<Option<Location>>, locations: &[Option<Location>]) {
+pub(super) fn append_locations(known: &mut Vec<Option<Location>>, locations: &[Option<Location>]) {
     let room = known.capacity();
     known.extend_from_slice(locations);
     if known.capacity() > room {

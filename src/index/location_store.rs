@@ -2,7 +2,7 @@
 
 use super::chunk::LastFound;
 use super::id_set::IdSet;
-use super::location_chunk::{CHUNK, CHUNK_OVERHEAD, LocationChunk, PAGE, PAGES, append};
+use super::location_chunk::{CHUNK, CHUNK_OVERHEAD, LocationChunk, PAGE, PAGES, append_locations};
 use super::node_batch::{NodeBatch, Preparation};
 use super::table::{ChunkTable, split};
 use crate::osm::{Location, id_rank};
@@ -71,7 +71,7 @@ impl LocationStore {
 
     /// Creates an empty store for exactly `nodes` nodes, as [`new`](Self::new) does. Maps the memory of their locations
     /// beforehand, on `threads` threads.
-    pub(crate) fn of_count(form: StoreForm, nodes: u64, threads: usize) -> Self {
+    pub(crate) fn for_node_count(form: StoreForm, nodes: u64, threads: usize) -> Self {
         let mut store = Self::new(form, nodes);
         map_reserved(&mut store.locations, threads);
         store
@@ -145,10 +145,10 @@ impl LocationStore {
         }
         let is_dense = self.form == StoreForm::Dense;
         for (number, offsets, locations) in nodes.runs() {
-            if !self.is_last(number) {
+            if !self.is_last_chunk(number) {
                 let chunk = self.chunks.chunk_mut(number);
                 if is_dense && matches!(chunk, LocationChunk::Empty) {
-                    *chunk = LocationChunk::full();
+                    *chunk = LocationChunk::new_full();
                 }
                 if !matches!(chunk, LocationChunk::Empty) {
                     chunk.add(offsets, locations, &self.locations);
@@ -161,7 +161,7 @@ impl LocationStore {
     }
 
     /// Whether `number` is the number of the last chunk.
-    fn is_last(&self, number: u64) -> bool {
+    fn is_last_chunk(&self, number: u64) -> bool {
         self.last.as_ref().is_some_and(|last| last.number == number)
     }
 
@@ -180,7 +180,7 @@ impl LocationStore {
     fn add_to_last(&mut self, offsets: &[u16], locations: &[Option<Location>]) {
         if let Some(last) = &mut self.last {
             last.offsets.extend_from_slice(offsets);
-            append(&mut self.locations, locations);
+            append_locations(&mut self.locations, locations);
         }
     }
 

@@ -39,7 +39,7 @@ impl NodeBatch {
         let (chunk, offset) = split(id);
         self.offsets.push(offset);
         self.locations.push(location);
-        self.end_run(chunk, self.offsets.len());
+        self.extend_or_begin_run(chunk, self.offsets.len());
     }
 
     /// Adds successive nodes. `ids` and `locations` must have the same length.
@@ -49,23 +49,23 @@ impl NodeBatch {
         self.locations.extend_from_slice(locations);
         for run in ids.chunk_by(|one, next| split(*one).0 == split(*next).0) {
             end += run.len();
-            self.end_run(split(run[0]).0, end);
+            self.extend_or_begin_run(split(run[0]).0, end);
         }
     }
 
     /// Extends the last run to the index `end`. If the last run is not of `chunk` or is sorted already, begins a new
     /// run that ends there. Sorts the nodes first if there are many runs that are not sorted.
     #[inline]
-    fn end_run(&mut self, chunk: u64, end: usize) {
+    fn extend_or_begin_run(&mut self, chunk: u64, end: usize) {
         if self.is_unordered && self.runs.len() >= self.sorted.1 + RUNS {
             self.sort();
         }
-        self.end_run_unsorted(chunk, end);
+        self.extend_run_without_sorting(chunk, end);
     }
 
-    /// Does the same as [`end_run`](Self::end_run), but never sorts.
+    /// Does the same as [`extend_or_begin_run`](Self::extend_or_begin_run), but never sorts.
     #[inline]
-    fn end_run_unsorted(&mut self, chunk: u64, end: usize) {
+    fn extend_run_without_sorting(&mut self, chunk: u64, end: usize) {
         let is_sorted = self.runs.len() == self.sorted.1;
         match self.runs.last_mut() {
             Some((last, run)) if *last == chunk && !is_sorted => *run = end,
@@ -104,7 +104,8 @@ impl NodeBatch {
         for (number, offsets, _) in self.runs() {
             let chunk = chunks.chunk(number);
             indices.extend(offsets.iter().map(|offset| {
-                let index = chunk.and_then(|chunk| chunk.index(number, *offset, &mut last));
+                let index =
+                    chunk.and_then(|chunk| chunk.location_index(number, *offset, &mut last));
                 index.unwrap_or(ABSENT)
             }));
         }
@@ -138,7 +139,7 @@ impl NodeBatch {
             for (index, (id, location)) in (start..end).zip(&nodes) {
                 let (chunk, offset) = split(*id);
                 (self.offsets[index], self.locations[index]) = (offset, *location);
-                self.end_run_unsorted(chunk, index + 1);
+                self.extend_run_without_sorting(chunk, index + 1);
             }
             start = end;
         }

@@ -4,7 +4,7 @@ use super::chunk::OffsetSet;
 use super::id_batch::IdBatch;
 use super::id_set::IdSet;
 use super::table::{ChunkTable, shard_of};
-use crate::runtime::{lock, unlocked};
+use crate::runtime::{into_mutex_value, lock};
 use std::sync::Mutex;
 
 /// The number of parts of a set. Threads that add ids to different parts do not wait for each other.
@@ -53,11 +53,11 @@ impl SharedIdSet {
                 let Some(part) = lock(&parts).next() else {
                     return;
                 };
-                let mut chunks = unlocked(part);
+                let mut chunks = into_mutex_value(part);
                 chunks.for_each_mut(OffsetSet::settle);
                 let set = IdSet::of_chunks(chunks);
                 let mut all = lock(&all);
-                *all = std::mem::take(&mut *all).joined(set);
+                *all = std::mem::take(&mut *all).join(set);
             }
         };
         std::thread::scope(|scope| {
@@ -68,7 +68,7 @@ impl SharedIdSet {
             }
             join_parts();
         });
-        unlocked(all)
+        into_mutex_value(all)
     }
 }
 

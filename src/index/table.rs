@@ -90,7 +90,7 @@ impl<C: Default + Offsets> ChunkTable<C> {
 
     /// Returns the chunks in allocated pages that have a number of at least `first`, as pairs of number and chunk, in
     /// ascending order of numbers.
-    fn near_from(&self, first: u64) -> impl Iterator<Item = (u64, &C)> {
+    fn near_chunks_from(&self, first: u64) -> impl Iterator<Item = (u64, &C)> {
         let (start, _) = page_of(first.min(NEAR_CHUNKS));
         let pages = self.near.iter().enumerate().skip(start);
         pages
@@ -139,18 +139,18 @@ impl<C: Default + Offsets> ChunkTable<C> {
         let zero = || self.chunk(0).is_some_and(|chunk| chunk.meets(0, 0));
         let negative = || self.far.keys().any(|number| is_negative(*number));
         (first <= 0 && (zero() || negative()))
-            || (last > 0 && self.meets_positive(first.max(1), last))
+            || (last > 0 && self.has_positive_id_between(first.max(1), last))
     }
 
     /// Whether the table contains an id from `first` to `last`, both positive.
-    fn meets_positive(&self, first: i64, last: i64) -> bool {
+    fn has_positive_id_between(&self, first: i64, last: i64) -> bool {
         let (from, until) = (split(first), split(last));
         let meets = |number: u64, chunk: &C| {
             let low = if number == from.0 { from.1 } else { 0 };
             let high = if number == until.0 { until.1 } else { u16::MAX };
             chunk.meets(low, high)
         };
-        let near_chunks = self.near_from(from.0);
+        let near_chunks = self.near_chunks_from(from.0);
         let mut near_chunks = near_chunks.take_while(|(number, _)| *number <= until.0);
         near_chunks.any(|(number, chunk)| meets(number, chunk))
             || self
@@ -173,7 +173,7 @@ impl<C: Default + Offsets> ChunkTable<C> {
             .into_iter()
             .partition(|(number, _)| is_negative(*number));
         below.reverse();
-        (below, self.near_from(0).chain(above).collect())
+        (below, self.near_chunks_from(0).chain(above).collect())
     }
 
     /// Returns the number of chunks in the allocated pages, including empty chunks.

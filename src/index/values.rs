@@ -3,7 +3,7 @@
 //!
 //! An id is represented by its offset in the chunk, which is its low 16 bits.
 
-use super::chunk::find_listed;
+use super::chunk::find_in_list;
 use super::table::CHUNK_BITS;
 use super::table::Offsets;
 
@@ -123,10 +123,10 @@ impl OffsetMap {
         match self {
             Self::Empty => 0,
             Self::SameNumber(offsets, number) => {
-                find_listed(offsets, offset).map_or(0, |_| *number)
+                find_in_list(offsets, offset).map_or(0, |_| *number)
             }
             Self::Array(offsets, numbers) => {
-                find_listed(offsets, offset).map_or(0, |at| numbers[at])
+                find_in_list(offsets, offset).map_or(0, |at| numbers[at])
             }
             Self::Packed(packed) => packed.get(offset),
         }

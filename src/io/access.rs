@@ -29,7 +29,7 @@ pub(super) fn copy_attributes(path: &Path, file: &File) -> Option<String> {
         mode = mode & !0o070 | copied.group.map_or(mode, |bits| bits << 3) & 0o070;
         mode = match copied.others {
             Some(others) => mode & !0o007 | others & 0o007,
-            None if is_group_lost => shared_mode(mode),
+            None if is_group_lost => mode_for_other_group(mode),
             None => mode,
         };
         if mode != old && is_group_lost && copied.others.is_none() {
@@ -40,7 +40,7 @@ pub(super) fn copy_attributes(path: &Path, file: &File) -> Option<String> {
     #[cfg(not(target_os = "linux"))]
     let lost = {
         if is_group_lost {
-            mode = shared_mode(mode);
+            mode = mode_for_other_group(mode);
         }
         None
     };
@@ -53,7 +53,7 @@ pub(super) fn copy_attributes(path: &Path, file: &File) -> Option<String> {
 /// files. The owner gets at least the permissions `least`. Returns the warning of [`copy_attributes`]. Does nothing if
 /// none of the files exists.
 #[cfg(unix)]
-pub(super) fn pass_narrowest_access(paths: &[PathBuf], file: &File, least: u32) -> Option<String> {
+pub(super) fn copy_narrowest_access(paths: &[PathBuf], file: &File, least: u32) -> Option<String> {
     use std::fs::Permissions;
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     let mut old: Vec<_> = paths
@@ -74,7 +74,12 @@ pub(super) fn pass_narrowest_access(paths: &[PathBuf], file: &File, least: u32) 
     let shared = others.iter().fold(0o077_u32, |shared, (_, other)| {
         let mode = other.mode();
         let is_of_group = other.gid() == own.gid();
-        shared & if is_of_group { mode } else { shared_mode(mode) }
+        shared
+            & if is_of_group {
+                mode
+            } else {
+                mode_for_other_group(mode)
+            }
     });
     let mode = own.mode() & (!0o077 | shared) | least;
     if mode != own.mode() {
@@ -92,7 +97,7 @@ const fn has_access_list(_: &Path) -> bool {
 /// Returns the mode for a file of another group: the new group and other users get only the permissions that the old
 /// group and other users had in common.
 #[cfg(unix)]
-const fn shared_mode(mode: u32) -> u32 {
+const fn mode_for_other_group(mode: u32) -> u32 {
     let shared = (mode >> 3) & mode & 0o7;
     mode & !0o077 | shared << 3 | shared
 }
@@ -105,7 +110,7 @@ pub(super) const fn copy_attributes(_: &Path, _: &File) -> Option<String> {
 
 /// Does nothing, because a new file has the permissions of its directory.
 #[cfg(windows)]
-pub(super) const fn pass_narrowest_access(_: &[PathBuf], _: &File, _: u32) -> Option<String> {
+pub(super) const fn copy_narrowest_access(_: &[PathBuf], _: &File, _: u32) -> Option<String> {
     None
 }
 
@@ -162,20 +167,20 @@ mod attributes {
     /// attributes that were lost.
     pub(super) fn copy(path: &Path, file: &File, is_group_lost: bool) -> (Copied, Lost) {
         let mut lost = Lost::default();
-        for name in names(path) {
+        for name in attribute_names(path) {
             let text = name.to_string_lossy();
             if OF_SYSTEM.iter().any(|prefix| text.starts_with(prefix)) {
                 continue;
             }
-            let is_set = value(path, &name).is_some_and(|value| {
-                value_of(file, &name).as_ref() == Some(&value)
+            let is_set = attribute_value(path, &name).is_some_and(|value| {
+                attribute_value_of_file(file, &name).as_ref() == Some(&value)
                     || fsetxattr(file, name.as_c_str(), &value, XattrFlags::empty()).is_ok()
             });
             if !is_set {
                 lost.names.push(text.into_owned());
             }
         }
-        let Some(list) = value(path, LIST) else {
+        let Some(list) = attribute_value(path, LIST) else {
             // The default access control list of the directory may give more users access to the new file than had
             // access to the old file.
             let _ = fremovexattr(file, LIST);
@@ -212,11 +217,11 @@ mod attributes {
 
     /// Whether the file at `path` has an access control list.
     pub(super) fn has_access_list(path: &Path) -> bool {
-        value(path, LIST).is_some()
+        attribute_value(path, LIST).is_some()
     }
 
     /// Returns the names of the extended attributes of a file. The list is empty if the file system has no attributes.
-    fn names(path: &Path) -> Vec<CString> {
+    fn attribute_names(path: &Path) -> Vec<CString> {
         let mut names = Vec::with_capacity(1 << 16);
         if listxattr(path, rustix::buffer::spare_capacity(&mut names)).is_err() {
             return Vec::new();
@@ -229,14 +234,14 @@ mod attributes {
     }
 
     /// Returns the value of an extended attribute of the file at `path`.
-    fn value(path: &Path, name: &CStr) -> Option<Vec<u8>> {
+    fn attribute_value(path: &Path, name: &CStr) -> Option<Vec<u8>> {
         let mut value: Vec<u8> = Vec::with_capacity(1 << 16);
         getxattr(path, name, rustix::buffer::spare_capacity(&mut value)).ok()?;
         Some(value)
     }
 
     /// Returns the value of an extended attribute of an open file.
-    fn value_of(file: &File, name: &CStr) -> Option<Vec<u8>> {
+    fn attribute_value_of_file(file: &File, name: &CStr) -> Option<Vec<u8>> {
         let mut value: Vec<u8> = Vec::with_capacity(1 << 16);
         rustix::fs::fgetxattr(file, name, rustix::buffer::spare_capacity(&mut value)).ok()?;
         Some(value)
@@ -245,7 +250,7 @@ mod attributes {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::shared_mode;
+    use super::mode_for_other_group;
 
     #[test]
     fn another_group_gets_only_what_group_and_others_both_had() {
@@ -261,7 +266,7 @@ mod tests {
             (0o600, 0o600),
             (0o100_644, 0o100_644),
         ] {
-            assert_eq!(shared_mode(old), new, "{old:o}");
+            assert_eq!(mode_for_other_group(old), new, "{old:o}");
         }
     }
 }

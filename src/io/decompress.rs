@@ -53,7 +53,7 @@ impl FileCompression {
 }
 
 /// Returns a reader of the decompressed bytes of an input. Detects the compression from the first bytes. Fails for xz.
-pub(crate) fn decompressed(input: &Input) -> Result<Box<dyn Read + Send>> {
+pub(crate) fn decompressed_reader(input: &Input) -> Result<Box<dyn Read + Send>> {
     let compression = FileCompression::detect(input.first_bytes()?);
     let bytes = InputBytes {
         input: input.clone(),
@@ -124,7 +124,7 @@ impl<R: Read> Read for Decompressing<R> {
             }
             match error.kind() {
                 io::ErrorKind::Interrupted | io::ErrorKind::OutOfMemory => error,
-                _ => failure(self.compression, &error),
+                _ => decompression_error(self.compression, &error),
             }
         })
     }
@@ -146,7 +146,7 @@ const DAMAGE: [&str; 10] = [
 
 /// Converts an error of a decompression library to an error that states the cause. The libraries have several messages
 /// for data that ends early.
-fn failure(compression: FileCompression, error: &io::Error) -> io::Error {
+fn decompression_error(compression: FileCompression, error: &io::Error) -> io::Error {
     let (name, text) = (compression.name(), error.to_string());
     let has = |words: &[&str]| words.iter().any(|words| text.contains(words));
     let is_cut =
@@ -211,7 +211,7 @@ impl<R: BufRead, M: Read> Read for CompressedMembers<R, M> {
             let Some(mut rest) = self.rest.take() else {
                 return Ok(0);
             };
-            if has_only_zeros_left(&mut rest)? {
+            if skip_zero_padding(&mut rest)? {
                 return Ok(0);
             }
             self.member = Some((self.begin)(rest));
@@ -220,7 +220,7 @@ impl<R: BufRead, M: Read> Read for CompressedMembers<R, M> {
 }
 
 /// Skips zeros. Returns true if nothing follows the zeros.
-fn has_only_zeros_left(rest: &mut impl BufRead) -> io::Result<bool> {
+fn skip_zero_padding(rest: &mut impl BufRead) -> io::Result<bool> {
     loop {
         let bytes = rest.fill_buf()?;
         if bytes.is_empty() {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     fn message(compression: FileCompression, words: &str) -> String {
-        failure(compression, &io::Error::other(words)).to_string()
+        decompression_error(compression, &io::Error::other(words)).to_string()
     }
 
     #[test]

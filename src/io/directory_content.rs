@@ -112,7 +112,7 @@ pub(super) fn own_files(directory: &Path, is_own: IsOwn) -> Vec<PathBuf> {
 
 /// Removes from a directory all files that this program has written, including temporary files. Then removes the empty
 /// directories within the directory.
-pub(super) fn remove_own(directory: &Path, is_own: IsOwn) {
+pub(super) fn remove_own_files(directory: &Path, is_own: IsOwn) {
     // In the sorted list, a directory comes before its entries. So the list is processed from its end.
     for entry in entries(directory, is_own).iter().rev() {
         let path = directory.join(&entry.path);
@@ -127,7 +127,7 @@ pub(super) fn remove_own(directory: &Path, is_own: IsOwn) {
 /// Removes the files that killed processes have left in a directory in which a list names the file in use. A file is
 /// removed if `is_ours` accepts its name and content, no process has locked it, and the list does not name it. `listed`
 /// reads the list and returns the name, or `None` if there is no list. If `listed` fails, no file is removed.
-pub(crate) fn remove_unlisted(
+pub(crate) fn remove_unlisted_files(
     directory: &Path,
     is_ours: impl Fn(&str, &File) -> bool,
     listed: impl Fn() -> io::Result<Option<String>>,

@@ -43,7 +43,7 @@ impl FileLock {
         for _ in 0..ATTEMPTS {
             let file = open_to_lock(path).map_err(failed)?;
             for lock in locks.iter().filter_map(Weak::upgrade) {
-                if is_same(&lock.file, &file).map_err(failed)? {
+                if is_same_file(&lock.file, &file).map_err(failed)? {
                     return Ok(lock);
                 }
             }
@@ -61,7 +61,7 @@ impl FileLock {
                     return Err(Error::io(path, "cannot lock", error));
                 }
             }
-            if is_at(&file, path).map_err(failed)? {
+            if is_still_at(&file, path).map_err(failed)? {
                 let lock = Arc::new(Self { file });
                 locks.push(Arc::downgrade(&lock));
                 return Ok(lock);
@@ -107,7 +107,7 @@ fn open_to_lock(path: &Path) -> io::Result<File> {
 
 /// Whether two descriptors refer to the same file.
 #[cfg(unix)]
-fn is_same(one: &File, other: &File) -> io::Result<bool> {
+fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     let (one, other) = (one.metadata()?, other.metadata()?);
     Ok((one.dev(), one.ino()) == (other.dev(), other.ino()))
@@ -115,13 +115,13 @@ fn is_same(one: &File, other: &File) -> io::Result<bool> {
 
 /// Returns `false`, because it is unknown whether two descriptors refer to the same file.
 #[cfg(windows)]
-fn is_same(_: &File, _: &File) -> io::Result<bool> {
+fn is_same_file(_: &File, _: &File) -> io::Result<bool> {
     Ok(false)
 }
 
 /// Whether a locked file is still the file at `path`.
 #[cfg(unix)]
-fn is_at(locked: &File, path: &Path) -> io::Result<bool> {
+fn is_still_at(locked: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     let (locked, named) = (locked.metadata()?, path.metadata()?);
     Ok((locked.dev(), locked.ino()) == (named.dev(), named.ino()))
@@ -129,6 +129,6 @@ fn is_at(locked: &File, path: &Path) -> io::Result<bool> {
 
 /// Whether a locked file is still the lock file for `path`. It always is, because lock files are never replaced.
 #[cfg(windows)]
-fn is_at(_: &File, path: &Path) -> io::Result<bool> {
+fn is_still_at(_: &File, path: &Path) -> io::Result<bool> {
     path.metadata().map(|_| true)
 }

@@ -62,7 +62,7 @@ pub(super) fn identities_at(path: &Path) -> Vec<FileIdentity> {
 const STANDARD_INPUT: &str = "standard input";
 
 /// Returns the name of an input in messages.
-fn name_of(path: &Path) -> &Path {
+fn name_in_messages(path: &Path) -> &Path {
     if path.as_os_str() == "-" {
         Path::new(STANDARD_INPUT)
     } else {
@@ -82,7 +82,7 @@ fn register(input: &Arc<OpenInput>) {
 impl Input {
     /// Opens a file; `-` is standard input.
     pub fn open(path: &Path) -> Result<Self> {
-        Self::open_by(path, |_| None)
+        Self::open_with_direct(path, |_| None)
     }
 
     /// Opens a file; `-` is standard input. For a path that was passed to [`Context::with_file`], uses the open file of
@@ -91,10 +91,10 @@ impl Input {
     pub fn open_in(path: &Path, ctx: &Context) -> Result<Self> {
         if let Some(file) = ctx.file(path) {
             let file = file.try_clone().for_path(path, "cannot open")?;
-            return Self::from_temporary(file, name_of(path));
+            return Self::from_temporary(file, name_in_messages(path));
         }
         match ctx.io {
-            IoMode::Direct => Self::open_by(path, |path| direct_reader(path, ctx)),
+            IoMode::Direct => Self::open_with_direct(path, |path| direct_reader(path, ctx)),
             IoMode::Auto | IoMode::Buffered | IoMode::Parallel | IoMode::IoUring => {
                 Self::open(path)
             }
@@ -102,7 +102,7 @@ impl Input {
     }
 
     /// Opens a file; `-` is standard input. `direct` opens the `O_DIRECT` descriptor of a regular file.
-    fn open_by(path: &Path, direct: impl FnOnce(&Path) -> Option<File>) -> Result<Self> {
+    fn open_with_direct(path: &Path, direct: impl FnOnce(&Path) -> Option<File>) -> Result<Self> {
         if path.as_os_str() == "-" {
             return Self::spool_stdin();
         }
@@ -226,7 +226,7 @@ impl Input {
     }
 
     /// Returns the size in bytes of the file that the user gave, even if this input reads a converted copy of it.
-    pub(crate) fn given_len(&self) -> u64 {
+    pub(crate) fn user_file_len(&self) -> u64 {
         self.original_len().unwrap_or_else(|| self.len())
     }
 

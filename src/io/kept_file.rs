@@ -15,7 +15,7 @@ use std::path::Path;
 /// # Errors
 ///
 /// Something other than a regular file is at the path, such as a named pipe, which would make the reader wait forever.
-pub(crate) fn open_kept(path: &Path) -> Result<Option<File>> {
+pub(crate) fn open_kept_file(path: &Path) -> Result<Option<File>> {
     let Ok(metadata) = path.metadata() else {
         return Ok(None);
     };
@@ -29,7 +29,7 @@ pub(crate) fn open_kept(path: &Path) -> Result<Option<File>> {
 /// Writes a file, which gets its name when it is complete. First removes an existing file at `path`, which callers have
 /// found to be damaged. The data are not flushed to disk, so the file may be damaged after a crash of the machine. The
 /// reader has to detect this.
-pub(crate) fn write_kept(path: &Path, mut bytes: impl Read) -> Result<()> {
+pub(crate) fn write_kept_file(path: &Path, mut bytes: impl Read) -> Result<()> {
     let failed = |error| Error::io(path, "cannot write", error);
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
@@ -54,13 +54,13 @@ pub(crate) fn write_kept(path: &Path, mut bytes: impl Read) -> Result<()> {
 
 /// Removes, from a directory, the temporary files that no process uses, including files with names that earlier
 /// versions of this program used.
-pub(crate) fn remove_temporary(directory: &Path) {
+pub(crate) fn remove_temporary_files(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else {
         return;
     };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let is_temporary = temporary::is_temporary_name(&name) || is_of_earlier_version(&name);
+        let is_temporary = temporary::is_temporary_name(&name) || is_old_temporary_name(&name);
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         let is_unused = |file: File| file.try_lock().is_ok();
         if is_temporary && is_file && File::open(entry.path()).is_ok_and(is_unused) {
@@ -70,7 +70,7 @@ pub(crate) fn remove_temporary(directory: &Path) {
 }
 
 /// Whether a name is `.tmp` followed by six letters or digits.
-fn is_of_earlier_version(name: &OsStr) -> bool {
+fn is_old_temporary_name(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     let random = name.strip_prefix(b".tmp");
     random.is_some_and(|random| random.len() == 6 && random.iter().all(u8::is_ascii_alphanumeric))

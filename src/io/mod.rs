@@ -29,11 +29,11 @@ mod unfinished;
 mod writer_target;
 
 pub(crate) use backends::{Backend, check_space, open_backend};
-pub(crate) use decompress::{FileCompression, count_to_end, decompressed, gunzip};
-pub(crate) use directory_content::remove_unlisted;
+pub(crate) use decompress::{FileCompression, count_to_end, decompressed_reader, gunzip};
+pub(crate) use directory_content::remove_unlisted_files;
 pub(crate) use file_lock::FileLock;
 pub use input::Input;
-pub(crate) use kept_file::{open_kept, remove_temporary, write_kept};
+pub(crate) use kept_file::{open_kept_file, remove_temporary_files, write_kept_file};
 pub(crate) use mapped_file::MappedFile;
 pub use output::{OpenOutput, Output};
 pub(crate) use output_directory::OutputDirectory;

@@ -138,9 +138,9 @@ impl Output {
                 (UnfinishedFile::Stream, file.for_path(path, "cannot open")?)
             }
             OutputTarget::File { path, .. } => {
-                claim = Some(Claim::on(path)?);
+                claim = Some(Claim::acquire(path)?);
                 let real_path = real_path(path);
-                replaced = ReplacedFile::at(&real_path)?;
+                replaced = ReplacedFile::lock_at(&real_path)?;
                 let (pending, file) = begin_file(path, real_path)?;
                 // The new file gets the permissions of the old one before its first byte is written.
                 warning = replaced
@@ -188,7 +188,7 @@ impl Output {
 
     /// Opens a second descriptor of the output with `O_DIRECT`. Returns `None` for a stream or a temporary file. If the
     /// system refuses, warns and returns `None`.
-    pub(super) fn direct_file(&self, ctx: &Context) -> Option<File> {
+    pub(super) fn open_direct(&self, ctx: &Context) -> Option<File> {
         let file = match &self.pending {
             UnfinishedFile::Stream | UnfinishedFile::Writer(_) | UnfinishedFile::Scratch(_) => {
                 return None;
@@ -210,12 +210,12 @@ impl Output {
     /// the file to replace has changed since the output was opened, or if a file that may not be replaced has been
     /// created at the path since then. Does nothing for a stream or a temporary file.
     pub fn commit(self) -> Result<()> {
-        self.commit_with(&[])
+        self.commit_and_complete(&[])
     }
 
     /// Commits as [`commit`](Self::commit) does, and at the same time marks the unfinished files `completed` as
     /// complete. A signal that ends the process leaves either all of the files or none.
-    pub(super) fn commit_with(self, completed: &[PathBuf]) -> Result<()> {
+    pub(super) fn commit_and_complete(self, completed: &[PathBuf]) -> Result<()> {
         self.commit_flushing(completed, system::sync)
     }
 
@@ -275,7 +275,7 @@ impl Output {
                 let _ = access::copy_attributes(&real_path, temp.as_file());
                 let name = temp.path().to_owned();
                 let directory = Directory::containing(&real_path);
-                let put_in_place = unfinished::finish(Some(&name), completed, || {
+                let put_in_place = unfinished::finish_output(Some(&name), completed, || {
                     system::admit(Call::Rename, 0)?;
                     check()?;
                     rename(temp, &real_path, target.may_overwrite())
@@ -305,7 +305,7 @@ struct Claim(PathBuf);
 
 impl Claim {
     /// Claims a path. Fails if another unfinished output of this process has claimed it.
-    fn on(path: &Path) -> Result<Self> {
+    fn acquire(path: &Path) -> Result<Self> {
         let place = path_without_links(path);
         let mut places = lock(&UNFINISHED);
         if places.contains(&place) {
@@ -387,7 +387,8 @@ fn link_or_replace(
     if !overwrite || path.symlink_metadata().is_err() {
         // If there is nothing to replace, the file gets its name directly. A temporary name could be left behind by a
         // killed process.
-        let linked = unfinished::finish(None, completed, || check().and_then(|()| link(path)));
+        let linked =
+            unfinished::finish_output(None, completed, || check().and_then(|()| link(path)));
         match linked {
             Err(error) if overwrite && error.kind() == io::ErrorKind::AlreadyExists => {}
             result => return result,
@@ -397,9 +398,9 @@ fn link_or_replace(
     temporary::lock(file);
     loop {
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-        let between = temporary::name(path, count);
+        let between = temporary::temporary_path(path, count);
         unfinished::register(&between);
-        let done = unfinished::finish(Some(&between), completed, || {
+        let done = unfinished::finish_output(Some(&between), completed, || {
             check()?;
             link(&between)?;
             fs::rename(&between, path).inspect_err(|_| {

@@ -1,6 +1,6 @@
 //! Directories of output files that appear together or not at all.
 
-use super::directory_content::{DirectoryContent, IsOwn, remove_own};
+use super::directory_content::{DirectoryContent, IsOwn, remove_own_files};
 use super::output::Directory;
 use super::output_target::real_path;
 use super::replaced_files::ReplacedFiles;
@@ -76,7 +76,8 @@ impl OutputDirectory {
         let replaced = ReplacedFiles::of(&real, is_own);
         let mut output = Self::with(root, real, staging, policy, replaced, ctx);
         let opened = File::open(output.staging.path()).ok();
-        output.warning = opened.and_then(|directory| output.replaced.pass_to_root(&directory));
+        output.warning =
+            opened.and_then(|directory| output.replaced.copy_access_to_root(&directory));
         Ok(output)
     }
 
@@ -119,8 +120,8 @@ impl OutputDirectory {
             staging::recover_update(&remnant, &real)
                 .for_path(&remnant, "cannot complete an update")?;
         }
-        let staging = Staging::named_as(&within).map_err(failed)?;
-        let replaced = ReplacedFiles::named(&real, Vec::new());
+        let staging = Staging::create_named_like(&within).map_err(failed)?;
+        let replaced = ReplacedFiles::with_paths(&real, Vec::new());
         Ok(Self::with(root, real, staging, policy, replaced, ctx))
     }
 
@@ -162,7 +163,7 @@ impl OutputDirectory {
                     Error::io(&shown, "cannot create the directory", error)
                 })?;
                 if let Ok(directory) = File::open(self.staging.path().join(&below)) {
-                    let warning = self.replaced.pass_to_directory(&below, &directory);
+                    let warning = self.replaced.copy_access_to_directory(&below, &directory);
                     self.warning = self.warning.take().or(warning);
                 }
             }
@@ -170,7 +171,7 @@ impl OutputDirectory {
         let place = self.staging.path().join(path);
         let output =
             OpenOutput::open_hidden(place.clone(), self.root.join(path), &self.cancellation)?;
-        let warning = self.replaced.pass_to_file(path, &output.file);
+        let warning = self.replaced.copy_access_to_file(path, &output.file);
         self.warning = self.warning.take().or(warning);
         self.staging.add(place);
         Ok(output)
@@ -189,7 +190,7 @@ impl OutputDirectory {
         let flushed = self.staging.flush();
         self.cancellation.check()?;
         let named = flushed.and_then(|()| {
-            unfinished::finish(None, &self.staging.created, || {
+            unfinished::finish_output(None, &self.staging.created, || {
                 system::admit(Call::Rename, 0)?;
                 match self.policy {
                     NamingPolicy::Replace { is_own, .. } => {
@@ -236,9 +237,9 @@ impl OutputDirectory {
         for file in files {
             file.commit()?;
         }
-        let target = OutputTarget::named(self.root.join(name), true);
+        let target = OutputTarget::named_file(self.root.join(name), true);
         let output = OpenOutput::open(target, ctx)?;
-        let _ = self.replaced.pass_to_file(name, &output.file);
+        let _ = self.replaced.copy_access_to_file(name, &output.file);
         let mut output = StreamOutput::new(output);
         output.write(list)?;
         output.commit_with(&self.staging.created).map(drop)
@@ -249,7 +250,7 @@ impl OutputDirectory {
         let (root, real) = (&self.root, &self.real);
         let content = DirectoryContent::scan(real, Some(self.staging.path()), is_own);
         check_empty(root, &content, overwrite)?;
-        if let Some(path) = self.staging.first_foreign_at_target(real, is_own) {
+        if let Some(path) = self.staging.first_obstacle(real, is_own) {
             let cause = "pbfhogg did not write this, and needs its name for a part of the table: move it away";
             return Err(Error::file(&root.join(path), cause));
         }
@@ -297,7 +298,7 @@ fn move_into_place(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<
     if staging.is_within(real) || has_foreign {
         return move_files(staging.path(), real, is_own);
     }
-    match rename(staging, real, is_own) {
+    match rename_into_place(staging, real, is_own) {
         Err(error) if is_denied(&error) && real.is_dir() => {
             move_files(staging.path(), real, is_own)
         }
@@ -306,7 +307,7 @@ fn move_into_place(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<
 }
 
 /// Renames a staging directory to `real`, and removes the old directory of this name.
-fn rename(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
+fn rename_into_place(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
     let (staged, parent) = (staging.path(), Directory::containing(real));
     if let (true, Ok(file)) = (real.is_dir(), File::open(staged)) {
         let _ = access::copy_attributes(real, &file);
@@ -320,7 +321,7 @@ fn rename(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
     let old = match system::exchange(staged, real) {
         Ok(()) => staged.to_owned(),
         Err(error) if error.kind() == io::ErrorKind::Unsupported => {
-            let old = staging.name_for_replaced();
+            let old = staging.path_for_old_directory();
             fs::rename(real, &old)?;
             fs::rename(staged, real).inspect_err(|_| {
                 let _ = fs::rename(&old, real);
@@ -330,7 +331,7 @@ fn rename(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
         Err(error) => return Err(error),
     };
     parent.sync()?;
-    remove_own(&old, is_own);
+    remove_own_files(&old, is_own);
     let _ = fs::remove_dir(old);
     Ok(())
 }
@@ -339,10 +340,10 @@ fn rename(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<()> {
 fn move_files(staged: &Path, real: &Path, is_own: IsOwn) -> io::Result<()> {
     File::create(staged.join(MOVING))?;
     flush_entries(staged)?;
-    remove_own(real, is_own);
+    remove_own_files(real, is_own);
     let moved = move_entries(staged, real, MOVING)
         .and_then(|()| flush_entries(real))
-        .inspect_err(|_| remove_own(real, is_own));
+        .inspect_err(|_| remove_own_files(real, is_own));
     let _ = fs::remove_file(staged.join(MOVING));
     let _ = fs::remove_dir(staged);
     moved

@@ -41,12 +41,12 @@ impl Place {
         ["a/part", "b/part"].map(|name| fs::read_to_string(self.root().join(name)).ok())
     }
 
-    fn has(&self, text: &str) -> bool {
+    fn has_both_parts(&self, text: &str) -> bool {
         self.parts() == [Some(text.to_owned()), Some(text.to_owned())]
     }
 
     /// The names of the entries beside the target.
-    fn beside(&self) -> Vec<String> {
+    fn names_beside_target(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.path()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         names.filter(|name| name != "table").collect()
@@ -57,11 +57,11 @@ impl Place {
 fn a_directory_of_own_files_is_replaced_only_with_overwrite() {
     let (faults, place) = (Faults::none(), Place::new());
     place.write("own 1", false).unwrap();
-    assert!(place.has("own 1"));
+    assert!(place.has_both_parts("own 1"));
     assert!(place.write("own 2", false).is_err());
-    assert!(place.has("own 1"));
+    assert!(place.has_both_parts("own 1"));
     place.write("own 3", true).unwrap();
-    assert!(place.has("own 3"));
+    assert!(place.has_both_parts("own 3"));
     drop(faults);
 }
 
@@ -73,7 +73,7 @@ fn files_of_others_stay_in_a_directory_that_is_replaced() {
     fs::write(&notes, "mine").unwrap();
     assert!(place.write("own 2", false).is_err());
     place.write("own 3", true).unwrap();
-    assert!(place.has("own 3") && place.beside().is_empty());
+    assert!(place.has_both_parts("own 3") && place.names_beside_target().is_empty());
     assert_eq!(fs::read_to_string(&notes).unwrap(), "mine");
     // A file that has the name of a part is not replaced.
     fs::write(place.root().join("b/part"), "mine").unwrap();
@@ -83,22 +83,22 @@ fn files_of_others_stay_in_a_directory_that_is_replaced() {
         "{error}"
     );
     let parts = [Some("own 3".to_owned()), Some("mine".to_owned())];
-    assert!(place.parts() == parts && place.beside().is_empty());
+    assert!(place.parts() == parts && place.names_beside_target().is_empty());
     drop(faults);
 }
 
 #[test]
-fn the_old_directory_is_taken_away_first_where_names_cannot_be_exchanged() {
+fn without_exchange_the_old_directory_is_moved_away_first() {
     let (faults, place) = (Faults::none(), Place::new());
     place.write("own 1", false).unwrap();
     faults.plan_here(Call::Exchange, 1, CallFault::Fails(Errno::INVAL));
     place.write("own 2", true).unwrap();
     assert!(faults.end());
-    assert!(place.has("own 2") && place.beside().is_empty());
+    assert!(place.has_both_parts("own 2") && place.names_beside_target().is_empty());
 }
 
 #[test]
-fn a_directory_that_was_taken_away_when_the_process_was_killed_comes_back() {
+fn an_old_directory_moved_away_by_a_killed_process_comes_back() {
     let (faults, place) = (Faults::none(), Place::new());
     place.write("own 1", false).unwrap();
     fs::rename(
@@ -107,14 +107,14 @@ fn a_directory_that_was_taken_away_when_the_process_was_killed_comes_back() {
     )
     .unwrap();
     assert!(place.write("own 2", false).is_err());
-    assert!(place.has("own 1") && place.beside().is_empty());
+    assert!(place.has_both_parts("own 1") && place.names_beside_target().is_empty());
     fs::rename(
         place.root(),
         place.0.path().join(".table.pbfhogg-1-1-replaced.tmp"),
     )
     .unwrap();
     place.write("own 2", true).unwrap();
-    assert!(place.has("own 2") && place.beside().is_empty());
+    assert!(place.has_both_parts("own 2") && place.names_beside_target().is_empty());
     drop(faults);
 }
 
@@ -125,14 +125,14 @@ fn a_directory_that_cannot_be_renamed_gets_the_files_one_after_another() {
     faults.plan_here(Call::Exchange, 1, CallFault::Fails(Errno::BUSY));
     place.write("own 2", true).unwrap();
     assert!(faults.end());
-    assert!(place.has("own 2") && place.beside().is_empty());
+    assert!(place.has_both_parts("own 2") && place.names_beside_target().is_empty());
     // Imitates a process that was killed after it had moved the first file.
     let staged = place.0.path().join(".table.pbfhogg-1-1.tmp");
     fs::create_dir(&staged).unwrap();
     fs::write(staged.join(".moving"), "").unwrap();
     fs::rename(place.root().join("b"), staged.join("b")).unwrap();
     place.write("own 3", false).unwrap();
-    assert!(place.has("own 3") && place.beside().is_empty());
+    assert!(place.has_both_parts("own 3") && place.names_beside_target().is_empty());
 }
 
 #[test]
@@ -147,13 +147,13 @@ fn a_failed_call_leaves_the_old_or_the_new_directory() {
                 result.unwrap();
                 break;
             }
-            let is_new = place.has("own 2");
-            assert!(is_new || place.has("own 1"), "{call:?} {nth}");
+            let is_new = place.has_both_parts("own 2");
+            assert!(is_new || place.has_both_parts("own 1"), "{call:?} {nth}");
             // Only the flush of the parent directory can fail after the exchange.
             assert!(!is_new || call == Call::Sync, "{call:?} {nth}");
             place.write("own 1", true).unwrap();
             assert!(
-                place.has("own 1") && place.beside().is_empty(),
+                place.has_both_parts("own 1") && place.names_beside_target().is_empty(),
                 "{call:?} {nth}"
             );
         }
@@ -172,7 +172,7 @@ fn staging_directories_of_running_processes_stay() {
     assert!(!dead.exists() && other.staging.path().exists());
     // The output that is completed second finds the directory of the first.
     assert!(other.complete(&Context::default()).is_err());
-    assert!(place.has("own 1") && place.beside().is_empty());
+    assert!(place.has_both_parts("own 1") && place.names_beside_target().is_empty());
     drop(faults);
 }
 
@@ -250,7 +250,7 @@ fn a_cancelled_directory_is_not_completed() {
     drop(faults);
 }
 
-fn put(update: &mut OutputDirectory, name: &str, text: &str) {
+fn write_file(update: &mut OutputDirectory, name: &str, text: &str) {
     let mut output = update.open(Path::new(name)).unwrap();
     output.file.write_all(text.as_bytes()).unwrap();
     output.output.commit_unflushed().unwrap();
@@ -270,16 +270,16 @@ fn files_get_their_names_together() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().join("dir");
     let mut update = OutputDirectory::update(&root, &Context::default()).unwrap();
-    put(&mut update, "a", "1");
+    write_file(&mut update, "a", "1");
     assert!(OutputDirectory::update(&root, &Context::default()).is_err());
     drop(update);
     assert!(names(&root).is_empty());
     let mut update = OutputDirectory::update(&root, &Context::default()).unwrap();
-    put(&mut update, "a", "1");
-    put(&mut update, "b", "2");
+    write_file(&mut update, "a", "1");
+    write_file(&mut update, "b", "2");
     update.complete(&Context::default()).unwrap();
     let mut update = OutputDirectory::update(&root, &Context::default()).unwrap();
-    put(&mut update, "b", "3");
+    write_file(&mut update, "b", "3");
     update.complete(&Context::default()).unwrap();
     assert_eq!(names(&root), ["a", "b"]);
     assert_eq!(fs::read_to_string(root.join("b")).unwrap(), "3");
@@ -291,8 +291,8 @@ fn the_next_update_completes_or_undoes_a_killed_one() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         let mut update = OutputDirectory::update(root, &Context::default()).unwrap();
-        put(&mut update, "a", "1");
-        put(&mut update, "b", "2");
+        write_file(&mut update, "a", "1");
+        write_file(&mut update, "b", "2");
         // A killed process removes nothing. The new name hides the files from `drop`, which would remove them.
         let left = root.join(".update.pbfhogg-1-1.tmp");
         fs::rename(update.staging.path(), &left).unwrap();

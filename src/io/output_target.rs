@@ -66,11 +66,11 @@ pub enum OutputTarget {
 impl OutputTarget {
     /// A file that must not exist yet.
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        Self::named(path, false)
+        Self::named_file(path, false)
     }
 
     /// A file, which may be replaced if `overwrite` is set.
-    pub(crate) fn named(path: impl Into<PathBuf>, overwrite: bool) -> Self {
+    pub(crate) fn named_file(path: impl Into<PathBuf>, overwrite: bool) -> Self {
         let path = path.into();
         Self::File { path, overwrite }
     }
@@ -132,7 +132,7 @@ impl OutputTarget {
 
     /// The path of the file without symbolic links. If two targets are the same file, this path is equal for both.
     /// `None` for streams and temporary files.
-    fn file_without_links(&self) -> Option<PathBuf> {
+    fn path_without_symlinks(&self) -> Option<PathBuf> {
         match self {
             Self::File { path, .. } if !self.is_stream() => Some(path_without_links(path)),
             _ => None,
@@ -150,7 +150,7 @@ impl OutputTarget {
             .collect();
         let mut seen: HashMap<PathBuf, &Path> = HashMap::new();
         for target in targets {
-            let Some(place) = target.file_without_links() else {
+            let Some(place) = target.path_without_symlinks() else {
                 continue;
             };
             if inputs.contains_key(&place) {

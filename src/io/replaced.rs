@@ -21,7 +21,7 @@ pub(super) struct ReplacedFile {
 impl ReplacedFile {
     /// Returns the regular file at `path`, or `None` if there is none. `path` has no symbolic links in it. Fails if
     /// another run is replacing the file, or if the file has changed since this process began to read it.
-    pub(super) fn at(path: &Path) -> Result<Option<Self>> {
+    pub(super) fn lock_at(path: &Path) -> Result<Option<Self>> {
         let lock = match FileLock::acquire(path) {
             Ok(lock) => Some(lock),
             Err(error @ Error::File { .. }) => return Err(error),

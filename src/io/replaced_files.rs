@@ -26,11 +26,11 @@ pub(crate) struct ReplacedFiles {
 impl ReplacedFiles {
     /// Returns the files in the directory `root` that `is_own` recognises.
     pub(super) fn of(root: &Path, is_own: IsOwn) -> Self {
-        Self::named(root, own_files(root, is_own))
+        Self::with_paths(root, own_files(root, is_own))
     }
 
     /// Returns the files with the paths `files` within the directory `root`. A file may be missing.
-    pub(crate) fn named(root: &Path, files: Vec<PathBuf>) -> Self {
+    pub(crate) fn with_paths(root: &Path, files: Vec<PathBuf>) -> Self {
         let above = files.iter().flat_map(|file| file.ancestors().skip(1));
         let mut directories: Vec<PathBuf> = above
             .filter(|path| !path.as_os_str().is_empty())
@@ -47,22 +47,22 @@ impl ReplacedFiles {
 
     /// Passes the access of the old files on to a new file, which will have the path `name` within the output
     /// directory. Returns a warning if parts of the access could not be kept.
-    pub(crate) fn pass_to_file(&self, name: &Path, new: &File) -> Option<String> {
-        self.pass_access(&self.files, name, new, OF_FILE)
+    pub(crate) fn copy_access_to_file(&self, name: &Path, new: &File) -> Option<String> {
+        self.copy_access(&self.files, name, new, OF_FILE)
     }
 
     /// Passes the access of the old directories on to a new directory, which will have the path `name` within the
     /// output directory. Returns a warning if parts of the access could not be kept.
-    pub(super) fn pass_to_directory(&self, name: &Path, new: &File) -> Option<String> {
-        self.pass_access(&self.directories, name, new, OF_DIRECTORY)
+    pub(super) fn copy_access_to_directory(&self, name: &Path, new: &File) -> Option<String> {
+        self.copy_access(&self.directories, name, new, OF_DIRECTORY)
     }
 
     /// Passes the access of the old directory on to the hidden directory in which the new files are written.
-    pub(super) fn pass_to_root(&self, new: &File) -> Option<String> {
-        access::pass_narrowest_access(std::slice::from_ref(&self.root), new, OF_DIRECTORY)
+    pub(super) fn copy_access_to_root(&self, new: &File) -> Option<String> {
+        access::copy_narrowest_access(std::slice::from_ref(&self.root), new, OF_DIRECTORY)
     }
 
-    fn pass_access(&self, old: &[PathBuf], name: &Path, new: &File, least: u32) -> Option<String> {
+    fn copy_access(&self, old: &[PathBuf], name: &Path, new: &File, least: u32) -> Option<String> {
         let same = self.root.join(name);
         let has_same = same.symlink_metadata().is_ok();
         let old = if has_same {
@@ -70,6 +70,6 @@ impl ReplacedFiles {
         } else {
             old.iter().map(|old| self.root.join(old)).collect()
         };
-        access::pass_narrowest_access(&old, new, least)
+        access::copy_narrowest_access(&old, new, least)
     }
 }

@@ -7,7 +7,7 @@
 //! staging directories, which killed processes have left. If the file system has no locks on directories (NFS), the
 //! staging directories of killed processes stay.
 
-use super::directory_content::{IsOwn, remove_own};
+use super::directory_content::{IsOwn, remove_own_files};
 use super::output::{Directory, check_directory};
 use super::temporary::{MOVING, directory_of};
 use super::{temporary, unfinished};
@@ -46,27 +46,29 @@ impl Staging {
                 return Err(failed(io::ErrorKind::AlreadyExists.into()));
             }
         }
-        Self::create_near(real).map_err(failed)
+        Self::create_beside_or_within(real).map_err(failed)
     }
 
     /// Creates a staging directory beside the directory `root`, or in it if `root` cannot be renamed.
-    fn create_near(root: &Path) -> io::Result<Self> {
+    fn create_beside_or_within(root: &Path) -> io::Result<Self> {
         let within = root.join(root.file_name().unwrap_or_default());
         if root.is_dir() && !can_be_renamed(root) {
-            Self::named_as(&within)
+            Self::create_named_like(&within)
         } else {
-            match Self::named_as(root) {
-                Err(error) if root.is_dir() && is_denied(&error) => Self::named_as(&within),
+            match Self::create_named_like(root) {
+                Err(error) if root.is_dir() && is_denied(&error) => {
+                    Self::create_named_like(&within)
+                }
                 result => result,
             }
         }
     }
 
     /// Creates a staging directory, named like a temporary file of the output `path`.
-    pub(super) fn named_as(path: &Path) -> io::Result<Self> {
+    pub(super) fn create_named_like(path: &Path) -> io::Result<Self> {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         loop {
-            let name = temporary::name(path, COUNTER.fetch_add(1, Ordering::Relaxed));
+            let name = temporary::temporary_path(path, COUNTER.fetch_add(1, Ordering::Relaxed));
             unfinished::register(&name);
             let made = fs::create_dir(&name);
             if let Err(error) = made {
@@ -128,7 +130,7 @@ impl Staging {
 
     /// Returns the temporary path to which the old directory is moved before the new one takes its place. The path is
     /// beside the staging directory.
-    pub(super) fn name_for_replaced(&self) -> PathBuf {
+    pub(super) fn path_for_old_directory(&self) -> PathBuf {
         let name = self.path().file_name().unwrap_or_default();
         let name = name.to_string_lossy();
         let name = name.trim_end_matches(".tmp");
@@ -154,7 +156,7 @@ impl Staging {
 
     /// Returns the first path within `root` that a staged file or directory needs but that is occupied: by a file that
     /// `is_own` does not recognise, or by something of another type. Does not follow symbolic links.
-    pub(super) fn first_foreign_at_target(&self, root: &Path, is_own: IsOwn) -> Option<PathBuf> {
+    pub(super) fn first_obstacle(&self, root: &Path, is_own: IsOwn) -> Option<PathBuf> {
         let in_the_way = |staged: &&Path| {
             let place = root.join(staged);
             place.symlink_metadata().is_ok_and(|found| {
@@ -174,7 +176,7 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        unfinished::abandon(&self.created);
+        unfinished::abandon_paths(&self.created);
     }
 }
 
@@ -248,9 +250,9 @@ pub(super) fn recover_killed_runs(root: &Path, is_own: IsOwn) {
             let _ = fs::rename(&remnant, root);
         } else {
             if remnant.join(MOVING).exists() {
-                remove_own(root, is_own);
+                remove_own_files(root, is_own);
             }
-            remove_own(&remnant, is_own);
+            remove_own_files(&remnant, is_own);
             let _ = fs::remove_dir(&remnant);
         }
     }

@@ -153,7 +153,7 @@ impl StreamOutput {
     /// complete.
     pub(super) fn commit_with(mut self, completed: &[PathBuf]) -> Result<u64> {
         self.wait_until_written()?;
-        self.output.commit_with(completed)?;
+        self.output.commit_and_complete(completed)?;
         Ok(self.len)
     }
 }

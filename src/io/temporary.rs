@@ -29,7 +29,7 @@ fn prefix(path: &Path) -> OsString {
 }
 
 /// A name for a temporary file of the output `path`.
-pub(super) fn name(path: &Path, number: u64) -> PathBuf {
+pub(super) fn temporary_path(path: &Path, number: u64) -> PathBuf {
     let mut name = prefix(path);
     name.push(format!("{}-{number}{SUFFIX}", std::process::id()));
     path.with_file_name(name)
@@ -129,13 +129,13 @@ mod tests {
         let path = directory.path().join("out.osm.pbf");
         let used = create(&path).unwrap();
         let others = [
-            name(&directory.path().join("other.osm.pbf"), 1),
+            temporary_path(&directory.path().join("other.osm.pbf"), 1),
             path.clone(),
         ];
         for other in &others {
             fs::write(other, "").unwrap();
         }
-        fs::write(name(&path, 7), "").unwrap();
+        fs::write(temporary_path(&path, 7), "").unwrap();
         let entries = || fs::read_dir(directory.path()).unwrap().count();
         assert_eq!(entries(), 4);
         remove_remnants(&path);

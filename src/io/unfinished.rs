@@ -104,7 +104,7 @@ pub(super) fn register(name: &Path) {
 /// output had until then. If `finish` succeeds, also unregisters the paths `completed`, which are complete together
 /// with this output. The list of paths is locked while `finish` runs, so [`abandon_unfinished`] runs entirely before or
 /// entirely after `finish`.
-pub(super) fn finish<T, E>(
+pub(super) fn finish_output<T, E>(
     temporary: Option<&Path>,
     completed: &[PathBuf],
     finish: impl FnOnce() -> Result<T, E>,
@@ -128,7 +128,7 @@ pub(super) fn unregister_all(paths: &[PathBuf]) {
 }
 
 /// Removes the files and empty directories among `paths` that are still registered, in reverse order.
-pub(super) fn abandon(paths: &[PathBuf]) {
+pub(super) fn abandon_paths(paths: &[PathBuf]) {
     let mut names = names();
     for path in paths.iter().rev() {
         if names.remove(path) && fs::remove_file(path).is_err() {
@@ -154,9 +154,9 @@ mod tests {
         std::fs::write(&paths[0], "").unwrap();
         std::fs::write(&paths[COUNT - 1], "").unwrap();
         for path in &paths[1..] {
-            finish(Some(path), &[], || Ok::<_, ()>(())).unwrap();
+            finish_output(Some(path), &[], || Ok::<_, ()>(())).unwrap();
         }
-        abandon(&paths);
+        abandon_paths(&paths);
         assert!(!paths[0].exists());
         assert!(paths[COUNT - 1].exists());
     }

@@ -79,13 +79,13 @@ impl ChangeForm {
         if begins(b"<?xml") || begins(CHANGE_ROOT) || begins(b"<!--") {
             return Some(Self::Xml);
         }
-        is_opl(start).then_some(Self::Opl)
+        begins_like_opl(start).then_some(Self::Opl)
     }
 }
 
 /// Whether a text begins like OPL: its first line that is neither empty nor a comment is an object. A text of comments
 /// alone counts as OPL. A state file also begins with a comment, but its next line is no object.
-fn is_opl(start: &[u8]) -> bool {
+fn begins_like_opl(start: &[u8]) -> bool {
     let mut lines = start.split(|byte| *byte == b'\n');
     let line = lines.find(|line| !line.starts_with(b"#") && !line.trim_ascii().is_empty());
     match line {

@@ -44,7 +44,7 @@ pub(super) const fn is_retryable(status: u16) -> bool {
 }
 
 /// Converts an error of the client to a fault. The message of the fault contains no headers, and therefore no secrets.
-pub(super) fn fault(error: &ureq::Error) -> Fault {
+pub(super) fn fault_from_error(error: &ureq::Error) -> Fault {
     match error {
         ureq::Error::BadUri(_) | ureq::Error::InvalidProxyUrl | ureq::Error::Http(_) => {
             Fault::Permanent(error.to_string())
@@ -52,7 +52,7 @@ pub(super) fn fault(error: &ureq::Error) -> Fault {
         ureq::Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => {
             Fault::Transient("the connection was refused".into())
         }
-        ureq::Error::Io(error) => Fault::Transient(cause_of_io(error)),
+        ureq::Error::Io(error) => Fault::Transient(io_error_cause(error)),
         ureq::Error::HostNotFound => Fault::Transient("there is no such host".into()),
         ureq::Error::Timeout(_) => Fault::Transient("the server did not answer in time".into()),
         _ => Fault::Transient(error.to_string()),
@@ -60,7 +60,7 @@ pub(super) fn fault(error: &ureq::Error) -> Fault {
 }
 
 /// Describes the cause of an I/O error on an open connection.
-pub(super) fn cause_of_io(error: &std::io::Error) -> String {
+pub(super) fn io_error_cause(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => {
             "the server closed the connection".into()
@@ -103,7 +103,7 @@ pub(super) fn coding_fault(headers: &HeaderMap) -> Option<Fault> {
 
 /// Parses a header such as `Content-Range: bytes 100-199/200`. Returns the range, and the size of the file; the size is
 /// `None` if the header does not state it.
-pub(super) fn content_range(headers: &HeaderMap) -> Option<(Range<u64>, Option<u64>)> {
+pub(super) fn parse_content_range(headers: &HeaderMap) -> Option<(Range<u64>, Option<u64>)> {
     let text = header_text(headers, &CONTENT_RANGE)?;
     let (part, len) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = part.split_once('-')?;

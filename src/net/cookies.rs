@@ -49,7 +49,7 @@ impl Cookie {
     }
 
     /// Whether the cookie is sent with requests for `path` on `host`. `is_secure` means that the request is encrypted.
-    fn is_for(&self, is_secure: bool, host: &str, path: &str) -> bool {
+    fn applies_to(&self, is_secure: bool, host: &str, path: &str) -> bool {
         let host = host.to_ascii_lowercase();
         let is_below = host
             .strip_suffix(&self.domain)
@@ -98,7 +98,7 @@ impl CookieJar {
         now: i64,
     ) -> Option<String> {
         let fresh = self.cookies.iter().filter(|cookie| {
-            cookie.is_for(is_secure, host, path)
+            cookie.applies_to(is_secure, host, path)
                 && cookie.expires.is_none_or(|expires| expires > now)
         });
         let pairs: Vec<String> = fresh
@@ -118,7 +118,7 @@ impl CookieJar {
         let mut old = self.cookies.iter().filter_map(|cookie| {
             let expires = cookie.expires.filter(|expires| *expires <= now)?;
             cookie
-                .is_for(is_secure, host, path)
+                .applies_to(is_secure, host, path)
                 .then_some((cookie, expires))
         });
         let (cookie, expires) = old.next()?;

@@ -29,7 +29,7 @@ pub enum Fault {
 
 impl Fault {
     /// Returns the fault for fetched bytes that cannot be written to a temporary file.
-    pub(crate) fn unwritten(error: &IoError) -> Self {
+    pub(crate) fn write_failure(error: &IoError) -> Self {
         Self::Permanent(format!("cannot write to a temporary file: {error}"))
     }
 

@@ -70,7 +70,7 @@ impl<'t> Fetcher<'t> {
     ) -> Result<(), Fault> {
         let mut version = None;
         self.attempts.run(Some(self.pace_of_attempts()), || {
-            let read = self.resume_read(url, limit, bytes, &mut version);
+            let read = self.read_rest(url, limit, bytes, &mut version);
             (read, bytes.len())
         })
     }
@@ -113,13 +113,13 @@ impl<'t> Fetcher<'t> {
 
     /// Opens the file at the first byte that is missing in `bytes`. `version` is the version of the file that `bytes`
     /// come from. If the version is unknown, opens the whole file, because the server may have replaced the file.
-    fn resume_open(
+    fn open_rest(
         &self,
         url: &str,
         bytes: &mut impl Body,
         version: &mut Option<String>,
     ) -> Result<BodyRange, Fault> {
-        let unwritten = |error| Fault::unwritten(&error);
+        let unwritten = |error| Fault::write_failure(&error);
         if version.is_none() {
             bytes.clear().map_err(unwritten)?;
         }
@@ -142,7 +142,7 @@ impl<'t> Fetcher<'t> {
     }
 
     /// Appends the rest of a file to `bytes`, which come from the version `version` of the file.
-    fn resume_read(
+    fn read_rest(
         &self,
         url: &str,
         limit: u64,
@@ -155,7 +155,7 @@ impl<'t> Fetcher<'t> {
             len,
             bytes: mut part,
             ..
-        } = self.resume_open(url, bytes, version)?;
+        } = self.open_rest(url, bytes, version)?;
         let end = len.map(|len| start.saturating_add(len));
         if end.is_some_and(|end| end > limit) {
             return Err(Fault::too_long(limit));
@@ -165,7 +165,7 @@ impl<'t> Fetcher<'t> {
             let read = part.read(&mut buffer);
             let read = read.map_err(|error| Fault::Transient(error.to_string()))?;
             let added = bytes.add(buffer.get(..read).unwrap_or_default());
-            added.map_err(|error| Fault::unwritten(&error))?;
+            added.map_err(|error| Fault::write_failure(&error))?;
             if bytes.len() > limit {
                 return Err(Fault::too_long(limit));
             }
@@ -226,12 +226,12 @@ mod tests {
     }
 
     /// Fetches from a server that gives the answers `steps`. Returns the result, and the pauses in milliseconds.
-    fn fetched(steps: Vec<Step>, limit: u64) -> (Result<Vec<u8>, Fault>, Vec<u128>) {
-        fetched_of(&[Some("\"1\"")], steps, limit)
+    fn fetch_with_steps(steps: Vec<Step>, limit: u64) -> (Result<Vec<u8>, Fault>, Vec<u128>) {
+        fetch_versions(&[Some("\"1\"")], steps, limit)
     }
 
     /// Does the same as [`fetched`], but the server gives its answers from `versions` of the file.
-    fn fetched_of(
+    fn fetch_versions(
         versions: &[Option<&'static str>],
         steps: Vec<Step>,
         limit: u64,
@@ -256,14 +256,23 @@ mod tests {
         let whole = Ok(FILE.to_vec());
         let passing = || Err(Fault::Transient("time-out".into()));
         let all = FILE.len();
-        assert_eq!(fetched(vec![Ok((0, all))], 100), (whole.clone(), vec![]));
+        assert_eq!(
+            fetch_with_steps(vec![Ok((0, all))], 100),
+            (whole.clone(), vec![])
+        );
         let steps = vec![Ok((0, 10)), passing(), Ok((10, 5)), Ok((15, all - 15))];
-        assert_eq!(fetched(steps, 100), (whole.clone(), vec![100, 200, 100]));
+        assert_eq!(
+            fetch_with_steps(steps, 100),
+            (whole.clone(), vec![100, 200, 100])
+        );
         // The second attempt begins with the first byte, because the server does not support ranges.
         let steps = vec![Ok((0, 10)), Ok((0, all))];
-        assert_eq!(fetched(steps, 100), (whole.clone(), vec![100]));
+        assert_eq!(fetch_with_steps(steps, 100), (whole.clone(), vec![100]));
         let busy = Err(Fault::Busy(Some(Duration::from_secs(7))));
-        assert_eq!(fetched(vec![busy, Ok((0, all))], 100), (whole, vec![7000]));
+        assert_eq!(
+            fetch_with_steps(vec![busy, Ok((0, all))], 100),
+            (whole, vec![7000])
+        );
     }
 
     #[test]
@@ -272,34 +281,37 @@ mod tests {
         let whole = Ok(FILE.to_vec());
         let steps = vec![Ok((0, 10)), Ok((10, all - 10)), Ok((0, all))];
         let versions = [Some("1"), Some("2")];
-        let (result, pauses) = fetched_of(&versions, steps, 100);
+        let (result, pauses) = fetch_versions(&versions, steps, 100);
         assert_eq!((result, pauses.len()), (whole.clone(), 2));
         // If the server states no version, the rest of a file may belong to another version than its beginning.
         for versions in [[None, None], [None, Some("1")]] {
             let steps = vec![Ok((0, 10)), Ok((0, all))];
-            let (result, pauses) = fetched_of(&versions, steps, 100);
+            let (result, pauses) = fetch_versions(&versions, steps, 100);
             assert_eq!((result, pauses.len()), (whole.clone(), 1));
         }
         let steps = vec![Ok((0, 10)), Ok((10, all - 10)), Ok((0, all))];
-        let (result, pauses) = fetched_of(&[Some("1"), None], steps, 100);
+        let (result, pauses) = fetch_versions(&[Some("1"), None], steps, 100);
         assert_eq!((result, pauses.len()), (whole, 2));
     }
 
     #[test]
-    fn a_lasting_fault_is_not_tried_again() {
+    fn a_permanent_fault_is_not_retried() {
         let lasting = [
             Fault::Missing,
             Fault::Refused("status 403".into()),
             Fault::Permanent("no".into()),
         ];
         for fault in lasting {
-            assert_eq!(fetched(vec![Err(fault.clone())], 100), (Err(fault), vec![]));
+            assert_eq!(
+                fetch_with_steps(vec![Err(fault.clone())], 100),
+                (Err(fault), vec![])
+            );
         }
         let passing = || Err(Fault::Transient("time-out".into()));
-        let (result, pauses) = fetched((0..5).map(|_| passing()).collect(), 100);
+        let (result, pauses) = fetch_with_steps((0..5).map(|_| passing()).collect(), 100);
         assert_eq!(result, Err(Fault::Transient("time-out".into())));
         assert_eq!(pauses, [100, 200, 400, 800]);
-        let (result, _) = fetched(vec![Ok((0, FILE.len()))], 10);
+        let (result, _) = fetch_with_steps(vec![Ok((0, FILE.len()))], 10);
         assert_eq!(
             result,
             Err(Fault::Permanent("the file is longer than 10 bytes".into()))

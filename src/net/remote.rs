@@ -157,9 +157,9 @@ impl RemoteFile {
                     "the server sent the whole file instead of a part".into(),
                 ));
             }
-            _ => return Err(self.web.refusal(&uri, &response)),
+            _ => return Err(self.web.fault_of_response(&uri, &response)),
         }
-        let (part, version) = part_of(response.headers())?;
+        let (part, version) = parse_part(response.headers())?;
         if version != self.version {
             return Err(changed());
         }
@@ -170,7 +170,7 @@ impl RemoteFile {
             )));
         }
         let body = response.into_body().into_reader();
-        store(body, &range, file, &Pace::new(self.patience))
+        store_range(body, &range, file, &Pace::new(self.patience))
     }
 }
 
@@ -199,12 +199,12 @@ fn fetch_first(
     let (uri, response) = request_range(web, url, &(0..first), None)?;
     match response.status().as_u16() {
         206 => {
-            let (part, version) = part_of(response.headers())?;
+            let (part, version) = parse_part(response.headers())?;
             if part != (0..first.min(version.len)) {
                 let cause = "the server sent another part than the first";
                 return Err(Fault::Permanent(cause.into()));
             }
-            store(body(response), &part, file, &Pace::new(patience))?;
+            store_range(body(response), &part, file, &Pace::new(patience))?;
             Ok((version, part))
         }
         200 => {
@@ -212,17 +212,17 @@ fn fetch_first(
             let len = response.body().content_length();
             let len = len.ok_or(Fault::Permanent(unknown.into()))?;
             let version = version_of(response.headers(), len);
-            check_room(len)?;
-            store(body(response), &(0..len), file, &Pace::new(patience))?;
+            check_free_space(len)?;
+            store_range(body(response), &(0..len), file, &Pace::new(patience))?;
             Ok((version, 0..len))
         }
         416 => Ok((version_of(response.headers(), 0), 0..0)),
-        _ => Err(web.refusal(&uri, &response)),
+        _ => Err(web.fault_of_response(&uri, &response)),
     }
 }
 
 /// Fails if the directory of temporary files has too little space for a whole file of `len` bytes.
-fn check_room(len: u64) -> FetchAttempt<()> {
+fn check_free_space(len: u64) -> FetchAttempt<()> {
     match system::free_space(&std::env::temp_dir()) {
         Some(free) if free < len => Err(Fault::Permanent(format!(
             "the server sends no parts, the whole file takes {}, and {} are free in the directory of temporary files",
@@ -252,8 +252,8 @@ fn request_range(
 }
 
 /// Reads the range of a part, and the version of its file, from the headers of a response.
-fn part_of(headers: &HeaderMap) -> FetchAttempt<(Range<u64>, FileVersion)> {
-    match client::content_range(headers) {
+fn parse_part(headers: &HeaderMap) -> FetchAttempt<(Range<u64>, FileVersion)> {
+    match client::parse_content_range(headers) {
         Some((part, Some(len))) if part.start <= part.end && part.end <= len => {
             Ok((part, version_of(headers, len)))
         }
@@ -275,18 +275,19 @@ fn version_of(headers: &HeaderMap, len: u64) -> FileVersion {
 
 /// Writes the bytes of a range to a file at the same offset. Fails if bytes are missing, or arrive more slowly than
 /// `pace` allows.
-fn store(body: impl Read, range: &Range<u64>, file: &File, pace: &Pace) -> FetchAttempt<()> {
+fn store_range(body: impl Read, range: &Range<u64>, file: &File, pace: &Pace) -> FetchAttempt<()> {
     let mut part = body.take(range.end - range.start);
     let (mut buffer, mut at) = (vec![0; CHUNK], range.start);
     while at < range.end {
         let count = part.read(&mut buffer).map_err(|error| {
-            let cause = client::cause_of_io(&error);
+            let cause = client::io_error_cause(&error);
             Fault::Transient(format!("the transfer broke off: {cause}"))
         })?;
         if count == 0 {
             return Err(Fault::Transient("the transfer ended early".into()));
         }
-        system::write_at(file, &buffer[..count], at).map_err(|error| Fault::unwritten(&error))?;
+        system::write_at(file, &buffer[..count], at)
+            .map_err(|error| Fault::write_failure(&error))?;
         at += count as u64;
         if at < range.end && pace.is_too_slow(at - range.start) {
             return Err(Fault::too_slow());
@@ -366,7 +367,7 @@ mod tests {
             }
         }
         let file = tempfile::tempfile().unwrap();
-        let taken = |patience| store(Drip, &(0..30), &file, &Pace::new(patience));
+        let taken = |patience| store_range(Drip, &(0..30), &file, &Pace::new(patience));
         assert!(taken(Duration::from_secs(60)).is_ok());
         match taken(Duration::ZERO) {
             Err(Fault::Transient(cause)) => {
@@ -401,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn short_requests_take_along_what_follows() {
+    fn short_requests_are_extended_to_the_bytes_after_them() {
         let mut fetched = Ranges::default();
         let len = 100_000;
         let missing = |fetched: &Ranges, range| {

@@ -150,12 +150,14 @@ impl WebFiles {
         if let Some(token) = self.token(uri) {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
-        request.call().map_err(|error| client::fault(&error))
+        request
+            .call()
+            .map_err(|error| client::fault_from_error(&error))
     }
 
     /// The cookies that are sent with a request; `None` if there are none.
     fn cookies(&self, uri: &Uri) -> Option<String> {
-        let (is_secure, host, path) = parts(uri);
+        let (is_secure, host, path) = uri_parts(uri);
         let cookies = &self.credentials.cookies;
         cookies.header(is_secure, host, path, now())
     }
@@ -168,13 +170,13 @@ impl WebFiles {
     }
 
     /// Converts a response with an error status to a fault.
-    pub(super) fn refusal(&self, uri: &Uri, response: &Response<Body>) -> Fault {
+    pub(super) fn fault_of_response(&self, uri: &Uri, response: &Response<Body>) -> Fault {
         let status = response.status();
         let cause = format!("status {status}");
         match status.as_u16() {
             404 | 410 => Fault::Missing,
             status @ (401 | 403) => {
-                let (is_secure, host, path) = parts(uri);
+                let (is_secure, host, path) = uri_parts(uri);
                 let cookies = &self.credentials.cookies;
                 let expired = cookies.expired_message(is_secure, host, path, now());
                 // Servers answer with 403 for many reasons. Missing or wrong credentials count as the reason only if
@@ -209,15 +211,14 @@ impl Transport for WebFiles {
         let (uri, response) = self.request(url, headers)?;
         let start = match response.status() {
             StatusCode::OK => 0,
-            StatusCode::PARTIAL_CONTENT => {
-                client::content_range(response.headers()).map_or(start, |(part, _)| part.start)
-            }
+            StatusCode::PARTIAL_CONTENT => client::parse_content_range(response.headers())
+                .map_or(start, |(part, _)| part.start),
             // The requested part begins at or beyond the end of the file, because the file became shorter or all of it
             // had already arrived.
             StatusCode::RANGE_NOT_SATISFIABLE => {
                 return Err(Fault::Transient("the file became shorter meanwhile".into()));
             }
-            _ => return Err(self.refusal(&uri, &response)),
+            _ => return Err(self.fault_of_response(&uri, &response)),
         };
         let version = client::file_version(response.headers());
         let body = response.into_body();
@@ -261,7 +262,7 @@ fn now() -> i64 {
 }
 
 /// Returns the parts of a URL: whether its scheme is `https`, its host, and its path.
-fn parts(uri: &Uri) -> (bool, &str, &str) {
+fn uri_parts(uri: &Uri) -> (bool, &str, &str) {
     (
         uri.scheme_str() == Some("https"),
         uri.host().unwrap_or_default(),

@@ -1,6 +1,6 @@
 /// Whether the part of a key after `name:` is a language tag, such as `de` and `sr-Latn`, rather than a property of the
 /// name, such as `etymology`.
-pub(crate) fn is_language(tag: impl AsRef<[u8]>) -> bool {
+pub(crate) fn is_language_tag(tag: impl AsRef<[u8]>) -> bool {
     let mut subtags = tag.as_ref().split(|byte| matches!(byte, b'-' | b'_'));
     let main = subtags.next().unwrap_or_default();
     let is_subtag = |subtag: &[u8]| {
@@ -14,9 +14,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn languages_are_codes_and_not_other_suffixes() {
+    fn language_tags_are_told_from_other_suffixes() {
         for tag in ["de", "zh-Hant", "be-tarask", "nan-Hant-TW", "sr_Latn"] {
-            assert!(is_language(tag), "{tag}");
+            assert!(is_language_tag(tag), "{tag}");
         }
         for other in [
             "",
@@ -28,7 +28,7 @@ mod tests {
             "de-",
             "de-languages",
         ] {
-            assert!(!is_language(other), "{other}");
+            assert!(!is_language_tag(other), "{other}");
         }
     }
 }

@@ -84,7 +84,7 @@ impl ConditionStart {
 }
 
 /// Whether a condition may begin right after the character `before`.
-fn separates(before: char) -> bool {
+fn may_precede_condition(before: char) -> bool {
     before.is_whitespace() || before == '&'
 }
 
@@ -141,7 +141,7 @@ impl MetadataCondition {
             let rest = word.strip_prefix(name);
             rest.is_some_and(|rest| rest.starts_with(['<', '>']))
         };
-        let is_start = |at: &usize| *at == 0 || key[..*at].ends_with(separates);
+        let is_start = |at: &usize| *at == 0 || key[..*at].ends_with(may_precede_condition);
         let ats = key.char_indices().map(|(at, _)| at).filter(is_start);
         let mut rests = ats.map(|at| &text[at..]);
         let rest = rests.find(|rest| Self::attributes().any(|name| starts(rest, name)))?;
@@ -149,8 +149,8 @@ impl MetadataCondition {
     }
 
     /// Splits an expression. Returns the text of the tags, and the parsed conditions on the id and the metadata.
-    pub(super) fn split(text: &str) -> Result<(&str, Vec<Self>), String> {
-        let is_start = |at: &usize| *at == 0 || text[..*at].ends_with(separates);
+    pub(super) fn split_expression(text: &str) -> Result<(&str, Vec<Self>), String> {
+        let is_start = |at: &usize| *at == 0 || text[..*at].ends_with(may_precede_condition);
         let starts: Vec<(usize, ConditionStart)> = text
             .match_indices('@')
             .map(|(at, _)| at)
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     fn ranges(text: &str) -> (Vec<RangeInclusive<i64>>, bool) {
-        let (rest, conditions) = MetadataCondition::split(text).unwrap();
+        let (rest, conditions) = MetadataCondition::split_expression(text).unwrap();
         assert_eq!(rest, "");
         match conditions.as_slice() {
             [
@@ -274,7 +274,7 @@ mod tests {
             "@id=3", "@id=-3", "@id=0", "@id=-2,2", "@id>2", "@id>=-1", "@id<-2", "@id<=1",
             "@id!=3",
         ] {
-            let (_, conditions) = MetadataCondition::split(text).unwrap();
+            let (_, conditions) = MetadataCondition::split_expression(text).unwrap();
             let (values, is_negated) = ranges(text);
             let ids = [0, -1, -2, -3, -4, 1, 2, 3, 4];
             let holds = |id: &i64| values.iter().any(|range| range.contains(id));
@@ -287,14 +287,14 @@ mod tests {
                 }
             }
         }
-        assert!(!MetadataCondition::split("@id=1").unwrap().1[0].is_on_metadata());
-        assert!(MetadataCondition::split("@uid=1").unwrap().1[0].is_on_metadata());
+        assert!(!MetadataCondition::split_expression("@id=1").unwrap().1[0].is_on_metadata());
+        assert!(MetadataCondition::split_expression("@uid=1").unwrap().1[0].is_on_metadata());
     }
 
     #[test]
     fn users_are_compared_with_patterns() {
         let (tag, conditions) =
-            MetadataCondition::split("shop @user!=some one, two @uid=1").unwrap();
+            MetadataCondition::split_expression("shop @user!=some one, two @uid=1").unwrap();
         assert_eq!(tag, "shop");
         let name = StringMatcher::OneOf(vec!["some one".into(), "two".into()]);
         assert_eq!(

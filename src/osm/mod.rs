@@ -27,7 +27,7 @@ pub use bbox::{Bbox, DECIMICRO_PER_DEGREE, Degrees, format_e7, parse_e7, parse_s
 pub(crate) use change_root::{CHANGE_ROOT, has_change_root};
 pub use edges::Edges;
 pub use kind::{KindSet, ObjectKind};
-pub(crate) use language::is_language;
+pub(crate) use language::is_language_tag;
 pub use location::Location;
 pub use metadata_condition::{MetadataCondition, MetadataNumber};
 pub use nano::NANO_PER_DECIMICRO;

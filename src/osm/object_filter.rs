@@ -28,7 +28,7 @@ pub struct ObjectExpression {
 impl ObjectExpression {
     /// Parses an expression. The error is a message that quotes `text`.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let split = MetadataCondition::split;
+        let split = MetadataCondition::split_expression;
         Self::parse_parts(text, &['=', '@', '~'], split, TagPattern::parse_joined)
     }
 
@@ -134,7 +134,7 @@ pub(super) fn parse_each_line<T>(
     parse: impl Fn(&str) -> Result<T, String>,
 ) -> Result<Vec<T>, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let lines = (1..).zip(text.lines().map(|line| without_comment(line).trim()));
+    let lines = (1..).zip(text.lines().map(|line| strip_comment(line).trim()));
     let lines = lines.filter(|(_, line)| !line.is_empty());
     let parsed = lines.map(|(number, line): (u64, &str)| {
         parse(line).map_err(|cause| format!("line {number}: {cause}"))
@@ -144,7 +144,7 @@ pub(super) fn parse_each_line<T>(
 
 /// Returns the part of a line before a comment. A comment begins with a `#` at the start of the line or after
 /// whitespace.
-fn without_comment(line: &str) -> &str {
+fn strip_comment(line: &str) -> &str {
     let mut hashes = line.match_indices('#').map(|(at, _)| &line[..at]);
     let comment = hashes.find(|before| before.is_empty() || before.ends_with(char::is_whitespace));
     comment.unwrap_or(line)
@@ -189,7 +189,7 @@ impl ObjectFilter {
         let mut filter = Self::default();
         for expression in expressions {
             let index = filter.expressions.len();
-            match expression.tag.as_ref().map(|tag| tag.key.listed()) {
+            match expression.tag.as_ref().map(|tag| tag.key.listed_strings()) {
                 Some(Some(keys)) => {
                     for key in keys {
                         filter.by_key.entry(key.clone()).or_default().push(index);
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ampersand_joins_tags_unless_one_tag_is_parsed() {
+    fn an_ampersand_joins_tags_except_in_parse_tag() {
         let parts = |text: &str| {
             let one = ObjectExpression::parse(text).unwrap();
             (one.kinds.bits(), one.more_tags.len(), one.metadata.len())
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_rule_out_places_in_canonical_order() {
+    fn id_conditions_exclude_ranges_of_objects() {
         use crate::osm::id_rank;
         use ObjectKind::{Node, Relation, Way};
         let may = |text: &str,
@@ -397,7 +397,7 @@ mod tests {
             ("name=é#1", "name=é#1"),
             ("plain", "plain"),
         ] {
-            assert_eq!(without_comment(line), expected, "{line}");
+            assert_eq!(strip_comment(line), expected, "{line}");
         }
     }
 

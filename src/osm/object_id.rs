@@ -13,7 +13,7 @@ pub struct ObjectId {
 
 impl ObjectId {
     /// Returns the id of the object with the given sort key.
-    pub(crate) const fn of_key((kind, rank): TypeThenId) -> Self {
+    pub(crate) const fn from_sort_key((kind, rank): TypeThenId) -> Self {
         let id = id_from_rank(rank);
         Self { kind, id }
     }
@@ -25,7 +25,7 @@ impl ObjectId {
     pub fn parse(text: &str, default: ObjectKind) -> Result<Self, String> {
         let bad = || format!("'{text}' is not an id like n17, w-4 or r8");
         let is_address = is_address(text);
-        let mut parts = parts_of_address(text);
+        let mut parts = path_parts(text);
         let kind = if is_address {
             parts.find_map(ObjectKind::from_word)
         } else {
@@ -59,7 +59,7 @@ fn is_address(text: &str) -> bool {
 }
 
 /// Returns the parts of an address, or of a path such as `way/17/history`, without the query and the fragment.
-fn parts_of_address(text: &str) -> impl Iterator<Item = &str> {
+fn path_parts(text: &str) -> impl Iterator<Item = &str> {
     let end = text.find(['#', '?']).unwrap_or(text.len());
     text[..end].split('/').filter(|part| !part.is_empty())
 }
@@ -122,7 +122,7 @@ mod tests {
     use ObjectKind::{Node, Relation, Way};
 
     #[test]
-    fn ids_are_read_with_and_without_letter_and_several_at_a_time() {
+    fn lists_of_ids_with_and_without_letters_are_parsed() {
         let ids = parse_object_ids(["n17 w-4,r8|9;"], Way).unwrap();
         let named: Vec<String> = ids.iter().map(ObjectId::to_string).collect();
         assert_eq!(named, ["n17", "w-4", "r8", "w9"]);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_the_range_are_ids_and_what_lies_beyond_is_not() {
+    fn ids_that_fit_64_bits_are_parsed_and_other_texts_are_not() {
         for id in [i64::MIN, 0, i64::MAX] {
             assert_eq!(ObjectId::parse(&format!("r{id}"), Node).unwrap().id, id);
         }

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_follow_the_canonical_order_and_can_be_undone() {
+    fn ranks_follow_the_canonical_order_and_are_reversible() {
         let ids = [
             0,
             -1,

@@ -67,7 +67,7 @@ impl<'r> RuleWords<'r> {
 
     /// Returns all unread text as one word. Fails as [`next`](Self::next) does, and also if text follows the closing
     /// quotation mark.
-    pub(super) fn rest_as_word(&mut self) -> Result<RuleWord, (usize, String)> {
+    pub(super) fn read_rest_as_word(&mut self) -> Result<RuleWord, (usize, String)> {
         let (at, rest) = self.remaining_text();
         if rest.starts_with('"') {
             let word = self.next()?;

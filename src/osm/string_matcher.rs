@@ -116,7 +116,7 @@ impl StringMatcher {
     }
 
     /// The strings that the pattern lists; `None` for a pattern that is not a list.
-    pub(super) fn listed(&self) -> Option<&[String]> {
+    pub(super) fn listed_strings(&self) -> Option<&[String]> {
         match self {
             Self::Equal(one) => Some(std::slice::from_ref(one)),
             Self::OneOf(several) => Some(several),

@@ -23,7 +23,7 @@ fn hash_of(text: &str) -> u64 {
 }
 
 /// Returns the string with the given id.
-fn at<'a>(text: &'a str, spans: &[(u32, u32)], id: u32) -> &'a str {
+fn string_at<'a>(text: &'a str, spans: &[(u32, u32)], id: u32) -> &'a str {
     let (start, end) = spans[id as usize];
     // If the text exceeds 4 GiB, offsets are wrong. Callers report this after all strings are added.
     text.get(start as usize..end as usize).unwrap_or("")
@@ -34,12 +34,15 @@ impl StringPool {
     pub fn add(&mut self, string: &str) -> u32 {
         let hash = hash_of(string);
         let (text, spans) = (&self.text, &self.spans);
-        if let Some(&id) = self.lookup.find(hash, |&id| at(text, spans, id) == string) {
+        if let Some(&id) = self
+            .lookup
+            .find(hash, |&id| string_at(text, spans, id) == string)
+        {
             return id;
         }
         let id = self.spans.len() as u32;
         self.lookup
-            .insert_unique(hash, id, |&id| hash_of(at(text, spans, id)));
+            .insert_unique(hash, id, |&id| hash_of(string_at(text, spans, id)));
         let start = self.text.len() as u32;
         self.text.push_str(string);
         self.spans.push((start, self.text.len() as u32));
@@ -52,7 +55,7 @@ impl StringPool {
     ///
     /// No string has the id.
     pub fn get(&self, id: u32) -> &str {
-        at(&self.text, &self.spans, id)
+        string_at(&self.text, &self.spans, id)
     }
 
     /// The number of strings.

@@ -29,7 +29,7 @@ impl TagPattern {
             Some((key, value)) => (key, Some(value)),
             None => (text, None),
         };
-        Self::of_parts(key, value, StringMatcher::parse)
+        Self::from_parts(key, value, StringMatcher::parse)
     }
 
     /// Parses conditions that are joined by `&` and must all hold. Each condition may have the operator `=`, `!=`, `~`
@@ -42,28 +42,28 @@ impl TagPattern {
                 Some(attribute) if attribute.trim_start().starts_with('@') => {
                     return Err("a condition on metadata is negated by !=, as in '@user!=x'".into());
                 }
-                Some(excluded) => parsed.excluded.push(Self::parse_one(excluded)?),
-                None => parsed.needed.push(Self::parse_one(&condition)?),
+                Some(excluded) => parsed.excluded.push(Self::parse_condition(excluded)?),
+                None => parsed.needed.push(Self::parse_condition(&condition)?),
             }
         }
         Ok(parsed)
     }
 
     /// Parses a condition whose value may be a regular expression.
-    fn parse_one(condition: &str) -> Result<Self, String> {
+    fn parse_condition(condition: &str) -> Result<Self, String> {
         match condition.split_once(['=', '~']) {
             Some((key, value)) if condition[key.len()..].starts_with('~') => {
                 let regex = |text: &str| match text.trim() {
                     "*" => Ok(StringMatcher::Any),
                     text => RegexMatcher::parse(text).map(StringMatcher::Regex),
                 };
-                Self::of_parts(key, Some(value), regex)
+                Self::from_parts(key, Some(value), regex)
             }
             _ => Self::parse(condition),
         }
     }
 
-    fn of_parts(
+    fn from_parts(
         key: &str,
         value: Option<&str>,
         parse_value: impl Fn(&str) -> Result<StringMatcher, String>,

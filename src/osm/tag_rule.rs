@@ -104,7 +104,7 @@ impl TagRule {
     /// expected there.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        parse_parts(text).map_err(|(at, expected)| {
+        parse_rule(text).map_err(|(at, expected)| {
             let column = text.get(..at).unwrap_or(text).chars().count() + 1;
             format!("'{text}', column {column}: expected {expected}")
         })
@@ -123,8 +123,8 @@ impl fmt::Display for TagRule {
     }
 }
 
-fn parse_parts(text: &str) -> Result<TagRule, RuleError> {
-    let (expression, action_at) = split(text)?;
+fn parse_rule(text: &str) -> Result<TagRule, RuleError> {
+    let (expression, action_at) = split_expression(text)?;
     let filter = match expression {
         None => ObjectFilter::default(),
         Some(expression) => {
@@ -143,7 +143,7 @@ fn parse_parts(text: &str) -> Result<TagRule, RuleError> {
 /// Returns the expression of a rule, if it has one, and the offset of its action. A rule without an expression begins
 /// with the name of an action. Otherwise, the expression ends at the first `: ` that is followed by the name of an
 /// action.
-fn split(text: &str) -> Result<(Option<&str>, usize), RuleError> {
+fn split_expression(text: &str) -> Result<(Option<&str>, usize), RuleError> {
     let begins_with_action = |at: usize| {
         let word = text[at..].split_whitespace().next();
         word.is_some_and(|word| ACTIONS.contains(&word))
@@ -176,25 +176,27 @@ fn parse_action(text: &str, at: usize) -> Result<TagAction, RuleError> {
     let mut words = RuleWords::new(text, at);
     let name = words.next()?.map_or(String::new(), |word| word.text);
     let action = match name.as_str() {
-        "drop" => TagAction::Drop(rest_as_keys(&mut words)?),
-        "keep" => TagAction::Keep(rest_as_keys(&mut words)?),
-        "set" => parse_pair(&mut words).map(|(key, value)| TagAction::Set(key, value))?,
-        "default" => parse_pair(&mut words).map(|(key, value)| TagAction::Default(key, value))?,
-        "rename" => two_keys(&mut words).map(|(from, to)| TagAction::Rename(from, to))?,
-        "copy" => two_keys(&mut words).map(|(from, to)| TagAction::Copy(from, to))?,
+        "drop" => TagAction::Drop(parse_key_patterns(&mut words)?),
+        "keep" => TagAction::Keep(parse_key_patterns(&mut words)?),
+        "set" => parse_key_and_value(&mut words).map(|(key, value)| TagAction::Set(key, value))?,
+        "default" => {
+            parse_key_and_value(&mut words).map(|(key, value)| TagAction::Default(key, value))?
+        }
+        "rename" => parse_two_keys(&mut words).map(|(from, to)| TagAction::Rename(from, to))?,
+        "copy" => parse_two_keys(&mut words).map(|(from, to)| TagAction::Copy(from, to))?,
         "replace" => parse_replace(&mut words)?,
         _ => return Err((at, NO_ACTION.into())),
     };
     Ok(action)
 }
 
-fn rest_as_keys(words: &mut RuleWords<'_>) -> Result<KeyPatterns, RuleError> {
+fn parse_key_patterns(words: &mut RuleWords<'_>) -> Result<KeyPatterns, RuleError> {
     let (at, rest) = words.remaining_text();
     KeyPatterns::parse(rest, at)
 }
 
 /// Parses `KEY=VALUE`.
-fn parse_pair(words: &mut RuleWords<'_>) -> Result<(String, String), RuleError> {
+fn parse_key_and_value(words: &mut RuleWords<'_>) -> Result<(String, String), RuleError> {
     let (at, rest) = words.remaining_text();
     let key = if rest.starts_with('"') {
         words.next()?.map_or(String::new(), |word| word.text)
@@ -208,16 +210,16 @@ fn parse_pair(words: &mut RuleWords<'_>) -> Result<(String, String), RuleError> 
     }
     words.skip(1);
     let key = checked_key(&RuleWord { at, text: key })?;
-    let value = words.rest_as_word()?;
+    let value = words.read_rest_as_word()?;
     if value.text.is_empty() {
         return Err((value.at, "a value".into()));
     }
-    check_text(&value)?;
+    check_tag_text(&value)?;
     Ok((key, value.text))
 }
 
 /// Parses two keys with a space between them.
-fn two_keys(words: &mut RuleWords<'_>) -> Result<(String, String), RuleError> {
+fn parse_two_keys(words: &mut RuleWords<'_>) -> Result<(String, String), RuleError> {
     let mut next = |name: &str| match words.next()? {
         Some(word) => Ok((word.at, checked_key(&word)?)),
         None => Err((words.position(), name.to_owned())),
@@ -252,8 +254,8 @@ fn parse_replace(words: &mut RuleWords<'_>) -> Result<TagAction, RuleError> {
         let expected = "a value, or \"\" for none";
         return Err((words.position(), expected.into()));
     }
-    let value = words.rest_as_word()?;
-    check_text(&value)?;
+    let value = words.read_rest_as_word()?;
+    check_tag_text(&value)?;
     if let Some(group) = pattern.missing_group(&value.text) {
         let expected = format!("groups of the regular expression, which '{group}' is not");
         return Err((value.at, expected));
@@ -270,11 +272,11 @@ fn checked_key(word: &RuleWord) -> Result<String, RuleError> {
     if word.text.is_empty() || word.text.contains('*') {
         return Err((word.at, "a key without *".into()));
     }
-    check_text(word)?;
+    check_tag_text(word)?;
     Ok(word.text.clone())
 }
 
-fn check_text(word: &RuleWord) -> Result<(), RuleError> {
+fn check_tag_text(word: &RuleWord) -> Result<(), RuleError> {
     if word.text.chars().any(char::is_control) {
         return Err((word.at, "text without control characters".into()));
     }
@@ -344,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_in_quotation_marks_has_any_characters() {
+    fn a_quoted_key_may_have_any_characters() {
         let action = |text: &str| TagRule::parse(text).unwrap().action;
         let keys = vec![
             StringMatcher::Equal("a, *".into()),
@@ -426,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_values_are_at_most_as_long_as_in_osm() {
+    fn keys_and_values_longer_than_in_osm_are_rejected() {
         let long = "k".repeat(MAX_TAG_LEN + 1);
         for (rule, column) in [
             (format!("set {long}=b"), 5),

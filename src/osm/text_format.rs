@@ -156,26 +156,26 @@ impl TextFormat {
 
     /// Returns the format with the given name or file extension. `name` must not include the extension of a
     /// compression.
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         let mut all = FACTS.iter();
         let found = all.find(|facts| facts.names.contains(&name) || facts.also.contains(&name));
         found.map(|facts| facts.format)
     }
 
     /// Returns the format whose magic is at the start of `start`. Formats without a magic are never returned.
-    pub(crate) fn of_magic(start: &[u8]) -> Option<Self> {
+    pub(crate) fn from_magic(start: &[u8]) -> Option<Self> {
         let mut all = FACTS.iter().filter(|facts| !facts.magic.is_empty());
         let found = all.find(|facts| start.starts_with(facts.magic));
         found.map(|facts| facts.format)
     }
 
     /// Returns the facts about the formats that are read.
-    pub(crate) fn readable() -> impl Iterator<Item = &'static FormatFacts> {
+    pub(crate) fn readable_formats() -> impl Iterator<Item = &'static FormatFacts> {
         FACTS.iter().filter(|facts| facts.is_read)
     }
 
     /// Returns the facts about the formats that are written.
-    pub(crate) fn writable() -> impl Iterator<Item = &'static FormatFacts> {
+    pub(crate) fn writable_formats() -> impl Iterator<Item = &'static FormatFacts> {
         FACTS.iter().filter(|facts| facts.help.is_some())
     }
 

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_period_has_all_seconds_of_what_was_written() {
+    fn a_period_spans_the_whole_year_month_day_or_minute() {
         for (text, start, end) in [
             ("2016", "2016-01-01T00:00:00Z", "2016-12-31T23:59:59Z"),
             ("2016-02", "2016-02-01T00:00:00Z", "2016-02-29T23:59:59Z"),
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn time_ends_with_the_year_9999() {
+    fn times_after_the_year_9999_are_rejected() {
         for text in ["9999", "9999-12"] {
             assert_eq!(parse_period(text).unwrap().end(), &last_second(), "{text}");
         }

@@ -23,7 +23,7 @@ pub(crate) use block::node_versions::{NodeVersions, VersionedNodes};
 pub use block::outline::{BlockUnits, Group, Message, StringTable};
 pub use block::parsed::Block;
 pub(crate) use block::parsed::PART_LEN;
-pub(crate) use block::prefix::{bytes_to_first_kind, first_kind};
+pub(crate) use block::prefix::{bytes_needed_for_first_kind, first_kind};
 pub(crate) use block::raw_element::{RawElement, RawElements};
 pub(crate) use block::row_info::{RowInfo, put_row_info};
 pub(crate) use block::stored_ways::{KeptWay, LocatedWay, StoredWay};

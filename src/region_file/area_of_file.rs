@@ -82,7 +82,7 @@ pub(super) fn read_areas(
         AreaOfFile::Name(name) => {
             let found = named.get(name.as_str());
             let id = found.map_or(Err("the name was not looked for".to_owned()), |found| {
-                found.only_id(name)
+                found.id_of_only_match(name)
             })?;
             let kind = ObjectKind::Relation;
             Ok(ObjectId { kind, id })
@@ -168,7 +168,7 @@ impl NamedBoundaries {
 
     /// Returns the id of the only boundary in `same` or, if `same` is empty, of the only boundary in `other`. Fails if
     /// this list does not have exactly one boundary.
-    fn only_id(&self, wanted: &str) -> Result<i64, String> {
+    fn id_of_only_match(&self, wanted: &str) -> Result<i64, String> {
         let found = if self.same.is_empty() {
             &self.other
         } else {

@@ -52,7 +52,7 @@ pub type ConfigStrategy = (String, Vec<(String, String)>);
 /// cut there if `corners` is [`CornerOrder::Southwest`], which also allows boxes to cross it. Ignores unknown fields.
 /// Errors name the extract, counted from 1, and the field.
 pub fn read_config(path: &Path, corners: CornerOrder) -> Result<ExtractConfig> {
-    read_with(path, corners, None, &|_, cause| Err(cause))
+    read_config_with(path, corners, None, &|_, cause| Err(cause))
 }
 
 /// Reads a config file as [`read_config`] does. Regions may also be areas of `data`, the file from which the extracts
@@ -63,7 +63,7 @@ pub fn read_config_for(
     corners: CornerOrder,
     ctx: &Context,
 ) -> Result<ExtractConfig> {
-    read_with(path, corners, Some((data, ctx)), &|_, cause| Err(cause))
+    read_config_with(path, corners, Some((data, ctx)), &|_, cause| Err(cause))
 }
 
 /// A function that returns a substitute for the shape of an output whose area cannot be read. The arguments are the
@@ -80,10 +80,10 @@ pub(crate) fn read_config_with_stand_in(
     stand_in: &StandIn<'_>,
     ctx: &Context,
 ) -> Result<ExtractConfig> {
-    read_with(path, corners, Some((data, ctx)), stand_in)
+    read_config_with(path, corners, Some((data, ctx)), stand_in)
 }
 
-fn read_with(
+fn read_config_with(
     path: &Path,
     corners: CornerOrder,
     data: Option<(&Path, &Context)>,
@@ -100,7 +100,7 @@ fn read_with(
             shapes: FxHashMap::default(),
         };
         reader.read_areas(&config)?;
-        reader.config(&config)
+        reader.parse_config(&config)
     });
     config.map_err(|cause| Error::file(path, cause))
 }
@@ -128,10 +128,10 @@ impl MemberParser<'_> {
         let regions = regions.flat_map(|extract| iter::once(extract).chain(extract.get("grid")));
         let keys = ["relation", "area"];
         let named = regions.flat_map(|region| keys.map(|key| (key, region.get(key))));
-        let named = named.filter_map(|(key, value)| area(key, value?).ok());
+        let named = named.filter_map(|(key, value)| parse_area(key, value?).ok());
         let areas: Vec<AreaOfFile> = named.collect::<FxHashSet<_>>().into_iter().collect();
         if let (Some((data, ctx)), false) = (self.data, areas.is_empty()) {
-            let shapes = read_areas(data, &areas, self.corners.antimeridian(), ctx);
+            let shapes = read_areas(data, &areas, self.corners.antimeridian_treatment(), ctx);
             let shapes = shapes.map_err(|error| error.to_string())?;
             self.areas = areas.into_iter().zip(shapes).collect();
         }
@@ -139,7 +139,7 @@ impl MemberParser<'_> {
     }
 
     /// Reads the extracts of a config file.
-    fn config(&mut self, config: &Value) -> Result<ExtractConfig, String> {
+    fn parse_config(&mut self, config: &Value) -> Result<ExtractConfig, String> {
         let fields = config
             .as_object()
             .ok_or("a config file is a JSON object with \"extracts\"")?;
@@ -192,7 +192,7 @@ impl MemberParser<'_> {
         let output = text(fields, "output")?.filter(|output| !output.is_empty());
         let output = output.ok_or("output: a file name is missing")?;
         let is_area = fields.contains_key("relation") || fields.contains_key("area");
-        let region = self.region(fields).or_else(|cause| {
+        let region = self.parse_region(fields).or_else(|cause| {
             let shape = if is_area {
                 (self.stand_in)(Path::new(&output), cause)
             } else {
@@ -220,7 +220,7 @@ impl MemberParser<'_> {
         let zoom = zoom.and_then(|zoom| u8::try_from(zoom).ok());
         let zoom = zoom.filter(|zoom| *zoom <= MAX_ZOOM);
         let zoom = zoom.ok_or(format!("grid: \"zoom\" is wanted, from 0 to {MAX_ZOOM}"))?;
-        let BoxRegion { shape, warning } = self.region(grid).map_err(in_grid)?;
+        let BoxRegion { shape, warning } = self.parse_region(grid).map_err(in_grid)?;
         let output = text(fields, "output")?.filter(|output| !output.is_empty());
         let output = output.unwrap_or_else(|| format!("{TILE}.osm.pbf"));
         if !output.contains(TILE) {
@@ -246,7 +246,7 @@ impl MemberParser<'_> {
     }
 
     /// Reads the region of an extract. Fails unless the extract has exactly one region.
-    fn region(&mut self, fields: &ConfigFields) -> Result<BoxRegion, String> {
+    fn parse_region(&mut self, fields: &ConfigFields) -> Result<BoxRegion, String> {
         let given = REGIONS
             .into_iter()
             .filter_map(|key| fields.get(key).map(|value| (key, value)));
@@ -257,7 +257,7 @@ impl MemberParser<'_> {
                     .to_owned(),
             ),
             &[(key, value)] => self
-                .region_of_key(key, value)
+                .parse_region_value(key, value)
                 .map_err(|cause| format!("{key}: {cause}")),
             &[(first, _), (second, _), ..] => Err(format!(
                 "{first} and {second}: give only one region per extract"
@@ -265,18 +265,19 @@ impl MemberParser<'_> {
         }
     }
 
-    fn region_of_key(&mut self, key: &str, value: &Value) -> Result<BoxRegion, String> {
+    fn parse_region_value(&mut self, key: &str, value: &Value) -> Result<BoxRegion, String> {
         let shape = match (key, value) {
-            ("bbox", value) => return bbox(value, self.corners),
-            ("relation" | "area", value) => self.area_of_data(&area(key, value)?),
-            (_, Value::Object(file)) => self.region_file(file),
+            ("bbox", value) => return parse_bbox(value, self.corners),
+            ("relation" | "area", value) => self.area_of_data(&parse_area(key, value)?),
+            (_, Value::Object(file)) => self.read_region_file(file),
             ("polygon", rings) => {
-                let polygons = geojson::polygon(rings, "", self.corners.antimeridian())?;
+                let polygons =
+                    geojson::parse_polygon(rings, "", self.corners.antimeridian_treatment())?;
                 Shape { polygons }.checked()
             }
             (_, polygons) => {
-                let antimeridian = self.corners.antimeridian();
-                let polygons = geojson::multipolygon(polygons, "", antimeridian)?;
+                let antimeridian = self.corners.antimeridian_treatment();
+                let polygons = geojson::parse_multipolygon(polygons, "", antimeridian)?;
                 Shape { polygons }.checked()
             }
         };
@@ -295,7 +296,7 @@ impl MemberParser<'_> {
     }
 
     /// Reads a region file, or returns its region if the file was read before.
-    fn region_file(&mut self, file: &ConfigFields) -> Result<Shape, String> {
+    fn read_region_file(&mut self, file: &ConfigFields) -> Result<Shape, String> {
         let name = text(file, "file_name")?.filter(|name| !name.is_empty());
         let path = self.directory.join(name.ok_or("\"file_name\" is missing")?);
         let kind =
@@ -309,7 +310,7 @@ impl MemberParser<'_> {
         if let Some(shape) = self.shapes.get(&key) {
             return Ok(shape.clone());
         }
-        let shape = read_shape_as(&key.0, kind, self.corners.antimeridian());
+        let shape = read_shape_as(&key.0, kind, self.corners.antimeridian_treatment());
         let shape = shape.map_err(|error| error.to_string())?;
         self.shapes.insert(key, shape.clone());
         Ok(shape)
@@ -317,7 +318,7 @@ impl MemberParser<'_> {
 }
 
 /// Returns the area of the data that the value of `relation` or `area` names.
-fn area(key: &str, value: &Value) -> Result<AreaOfFile, String> {
+fn parse_area(key: &str, value: &Value) -> Result<AreaOfFile, String> {
     match (key, value) {
         ("area", Value::String(name)) => Ok(AreaOfFile::Name(name.clone())),
         ("area", _) => Err("the name of a boundary is wanted".to_owned()),
@@ -348,13 +349,13 @@ fn extract_of(
         description: text(fields, "description")?,
         shape,
         warning,
-        output_header: output_header(fields)?,
-        strategy: strategy(fields)?,
+        output_header: parse_output_header(fields)?,
+        strategy: parse_strategy(fields)?,
     })
 }
 
 /// Reads the strategy of an extract: its name, or an object with `name` and the options of the strategy.
-fn strategy(fields: &ConfigFields) -> Result<Option<ConfigStrategy>, String> {
+fn parse_strategy(fields: &ConfigFields) -> Result<Option<ConfigStrategy>, String> {
     const WANTED: &str = "strategy: a name is wanted, or an object with \"name\" and options";
     match fields.get("strategy") {
         None | Some(Value::Null) => Ok(None),
@@ -404,7 +405,7 @@ fn text(fields: &ConfigFields, key: &str) -> Result<Option<String>, String> {
 }
 
 /// Reads a box from an array of four numbers, or from an object with `left`, `bottom`, `right` and `top`.
-fn bbox(value: &Value, corners: CornerOrder) -> Result<BoxRegion, String> {
+fn parse_bbox(value: &Value, corners: CornerOrder) -> Result<BoxRegion, String> {
     let numbers: Vec<Option<f64>> = match value {
         Value::Array(corners) => corners.iter().map(Value::as_f64).collect(),
         value => {
@@ -424,7 +425,7 @@ fn bbox(value: &Value, corners: CornerOrder) -> Result<BoxRegion, String> {
     }
 }
 
-fn output_header(fields: &ConfigFields) -> Result<Vec<(String, Option<String>)>, String> {
+fn parse_output_header(fields: &ConfigFields) -> Result<Vec<(String, Option<String>)>, String> {
     let options = match fields.get("output_header") {
         None => return Ok(Vec::new()),
         Some(value) => value.as_object(),

@@ -52,13 +52,13 @@ impl FoundPolygons {
                 Some(geometry) => self.add_object(geometry, place),
             },
             "Polygon" => {
-                let parts = polygon(coordinates(object, place)?, place, self.antimeridian)?;
+                let parts = parse_polygon(coordinates(object, place)?, place, self.antimeridian)?;
                 self.polygons.extend(parts);
                 Ok(())
             }
             "MultiPolygon" => {
                 let coordinates = coordinates(object, place)?;
-                let polygons = multipolygon(coordinates, place, self.antimeridian)?;
+                let polygons = parse_multipolygon(coordinates, place, self.antimeridian)?;
                 self.polygons.extend(polygons);
                 Ok(())
             }
@@ -98,7 +98,7 @@ fn coordinates<'a>(object: &'a Value, place: &str) -> Result<&'a Value, String> 
 }
 
 /// Parses the coordinates of a MultiPolygon.
-pub(super) fn multipolygon(
+pub(super) fn parse_multipolygon(
     value: &Value,
     place: &str,
     antimeridian: Antimeridian,
@@ -106,14 +106,14 @@ pub(super) fn multipolygon(
     let values = nonempty_array(value, place, "polygons")?;
     let mut polygons = Vec::new();
     for (number, value) in (1..).zip(values) {
-        let parts = polygon(value, &part_name(place, "polygon", number), antimeridian)?;
+        let parts = parse_polygon(value, &part_name(place, "polygon", number), antimeridian)?;
         polygons.extend(parts);
     }
     Ok(polygons)
 }
 
 /// Parses the coordinates of a Polygon. Returns several polygons if the polygon is cut at the antimeridian.
-pub(super) fn polygon(
+pub(super) fn parse_polygon(
     value: &Value,
     place: &str,
     antimeridian: Antimeridian,
@@ -121,7 +121,7 @@ pub(super) fn polygon(
     let rings = nonempty_array(value, place, "rings")?;
     let numbered = (1..).zip(rings);
     let mut rings =
-        numbered.map(|(number, value)| closed_ring(value, part_name(place, "ring", number)));
+        numbered.map(|(number, value)| parse_closed_ring(value, part_name(place, "ring", number)));
     let outer = rings.next();
     let outer = outer.unwrap_or_else(|| Err(with_place(place, "has no rings")))?;
     let holes = rings.collect::<Result<_, _>>()?;
@@ -137,11 +137,11 @@ pub(super) fn polygon(
 }
 
 /// Parses a ring. The last position of the ring must equal the first one.
-fn closed_ring(value: &Value, name: String) -> Result<Ring, String> {
+fn parse_closed_ring(value: &Value, name: String) -> Result<Ring, String> {
     let positions = nonempty_array(value, &name, "positions")?;
     let numbered = (1..).zip(positions);
     let points = numbered.map(|(vertex, value)| {
-        position(value).map_err(|cause| vertex_message(&name, vertex, cause))
+        parse_position(value).map_err(|cause| vertex_message(&name, vertex, cause))
     });
     let mut points = points.collect::<Result<Vec<_>, _>>()?;
     let len = points.len();
@@ -158,27 +158,30 @@ fn closed_ring(value: &Value, name: String) -> Result<Ring, String> {
 }
 
 /// Parses the longitude and the latitude of a position. Ignores further numbers, such as an altitude.
-fn position(value: &Value) -> Result<Point, String> {
+fn parse_position(value: &Value) -> Result<Point, String> {
     let numbers = value
         .as_array()
-        .ok_or_else(|| format!("{} is not a position", shown(value)))?;
+        .ok_or_else(|| format!("{} is not a position", format_value(value)))?;
     let [lon, lat, ..] = numbers.as_slice() else {
         return Err(format!(
             "a position of {} numbers: longitude and latitude are wanted",
             numbers.len()
         ));
     };
-    point_of_degrees(number("longitude", lon)?, number("latitude", lat)?)
+    point_of_degrees(
+        parse_number("longitude", lon)?,
+        parse_number("latitude", lat)?,
+    )
 }
 
-fn number(what: &str, value: &Value) -> Result<f64, String> {
+fn parse_number(what: &str, value: &Value) -> Result<f64, String> {
     value
         .as_f64()
-        .ok_or_else(|| format!("{what} is not a number but {}", shown(value)))
+        .ok_or_else(|| format!("{what} is not a number but {}", format_value(value)))
 }
 
 /// Formats a value for a message.
-fn shown(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     match value {
         Value::Object(_) => "an object".to_owned(),
         Value::Array(_) => "an array".to_owned(),
@@ -192,7 +195,7 @@ fn nonempty_array<'a>(value: &'a Value, place: &str, what: &str) -> Result<&'a [
         Some(array) if array.is_empty() => Err(with_place(place, format!("has no {what}"))),
         Some(array) => Ok(array),
         None => {
-            let cause = format!("expected an array of {what}, not {}", shown(value));
+            let cause = format!("expected an array of {what}, not {}", format_value(value));
             Err(with_place(place, cause))
         }
     }

@@ -64,9 +64,9 @@ pub(super) fn shape_on_map(
 
 /// Cuts a polygon at the antimeridian. `turn` has been applied to the points of the polygon.
 fn cut_polygon(polygon: &Polygon, turn: MapTurn) -> Vec<Polygon> {
-    let outer = with_direction(&polygon.outer.points, true);
+    let outer = points_in_direction(&polygon.outer.points, true);
     let holes = polygon.holes.iter();
-    let holes = holes.map(|hole| with_direction(&hole.points, false));
+    let holes = holes.map(|hole| points_in_direction(&hole.points, false));
     let rings: Vec<Vec<Point>> = std::iter::once(outer).chain(holes).collect();
     let parts = (1..).zip(turn.cut(rings.iter()));
     let polygons = parts.filter_map(|(part, rings)| {
@@ -83,7 +83,7 @@ fn cut_polygon(polygon: &Polygon, turn: MapTurn) -> Vec<Polygon> {
 }
 
 /// Returns the points of a ring in counter-clockwise or in clockwise order.
-fn with_direction(points: &[Point], is_counter_clockwise: bool) -> Vec<Point> {
+fn points_in_direction(points: &[Point], is_counter_clockwise: bool) -> Vec<Point> {
     let mut points = points.to_vec();
     if (doubled_area(&points) > 0) != is_counter_clockwise {
         points.reverse();
@@ -123,11 +123,11 @@ fn jump_vertex(points: &[Point]) -> Option<usize> {
             (true, false) => {
                 let (after, before) = (points.iter().skip(*vertex), points.iter().take(*vertex));
                 let backwards = before.rev().chain(after.rev());
-                is_on_side_of(**from, backwards)
+                continues_on_side_of(**from, backwards)
             }
             (false, true) => {
                 let (after, before) = (points.iter().skip(*vertex), points.iter().take(*vertex));
-                is_on_side_of(**to, after.chain(before))
+                continues_on_side_of(**to, after.chain(before))
             }
         }
     });
@@ -136,7 +136,7 @@ fn jump_vertex(points: &[Point]) -> Option<usize> {
 
 /// Whether a ring continues beyond `edge`, a point on the antimeridian, on the same side of the map as `edge`. `points`
 /// is the continuation of the ring. Its first point that is not on the antimeridian decides.
-fn is_on_side_of<'p>(edge: Point, mut points: impl Iterator<Item = &'p Point>) -> bool {
+fn continues_on_side_of<'p>(edge: Point, mut points: impl Iterator<Item = &'p Point>) -> bool {
     let other = points.find(|point| !is_on_antimeridian(**point));
     other.is_some_and(|other| other.lon_e7.signum() == edge.lon_e7.signum())
 }
@@ -153,7 +153,7 @@ mod tests {
         Ring::new(name.to_owned(), points.collect())
     }
 
-    fn with_all_holes(outers: Vec<Ring>, holes: Vec<Ring>) -> Result<Shape, String> {
+    fn polygons_with_all_holes(outers: Vec<Ring>, holes: Vec<Ring>) -> Result<Shape, String> {
         let polygons = outers.into_iter().map(|outer| Polygon {
             outer,
             holes: holes.clone(),
@@ -170,7 +170,7 @@ mod tests {
             vec![ring("r", places)],
             Vec::new(),
             Antimeridian::Cut,
-            with_all_holes,
+            polygons_with_all_holes,
         )?
         .checked()?;
         let mut spans: Vec<(f64, f64)> = shape
@@ -245,7 +245,7 @@ mod tests {
             outer.clone(),
             vec![hole(179.0, -179.0)],
             Antimeridian::Cut,
-            with_all_holes,
+            polygons_with_all_holes,
         )
         .unwrap();
         let shape = shape.checked().unwrap();
@@ -261,7 +261,7 @@ mod tests {
             outer.clone(),
             vec![hole(178.5, 179.5)],
             Antimeridian::Cut,
-            with_all_holes,
+            polygons_with_all_holes,
         )
         .unwrap();
         let holes: usize = shape
@@ -274,7 +274,7 @@ mod tests {
             outer.clone(),
             Vec::new(),
             Antimeridian::Keep,
-            with_all_holes,
+            polygons_with_all_holes,
         )
         .unwrap();
         let rings: Vec<Ring> = kept

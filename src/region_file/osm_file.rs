@@ -3,7 +3,7 @@
 
 use super::on_map::AROUND_POLE;
 use super::osm_objects::{AreaRelation, OsmObjects, RegionWay, point_of};
-use crate::area::{AreaNode, AreaWay, OpenRings, Role, assemble_and_cut_if, is_around_pole};
+use crate::area::{AreaNode, AreaWay, OpenRings, Role, assemble_with_antimeridian, is_around_pole};
 use crate::error::{Error, Result};
 use crate::formats::NO_ID;
 use crate::geometry::{Antimeridian, Polygon, Ring, Shape, vertex_message};
@@ -66,7 +66,7 @@ fn assemble_polygons(
     if antimeridian == Antimeridian::Cut && is_around_pole(&ways) {
         return Err(format!("{owner}: {AROUND_POLE}"));
     }
-    let assembly = assemble_and_cut_if(&ways, antimeridian, OpenRings::Refuse);
+    let assembly = assemble_with_antimeridian(&ways, antimeridian, OpenRings::Refuse);
     if let Some(problem) = assembly.problems.iter().find(|one| one.kind.is_error()) {
         let mut problem = *problem;
         problem.node = problem.node.filter(|node| *node != NO_ID);

@@ -17,7 +17,7 @@ pub(super) fn objects_of(answer: &Value) -> Result<OsmObjects, String> {
     let mut objects = OsmObjects::default();
     for (id, relation) in elements(answer, ObjectKind::Relation)? {
         let mut members = Vec::new();
-        for member in list(relation, "members") {
+        for member in array_field(relation, "members") {
             let named = kind_of(member).zip(member.get("ref").and_then(Value::as_i64));
             let (kind, id) =
                 named.ok_or_else(|| format!("relation {id}: a member has no type or no ref"))?;
@@ -36,7 +36,10 @@ pub(super) fn objects_of(answer: &Value) -> Result<OsmObjects, String> {
     let members = objects.member_ids();
     for (id, way) in elements(answer, ObjectKind::Way)? {
         let stored = locations(way);
-        let refs: Option<Vec<i64>> = list(way, "nodes").iter().map(Value::as_i64).collect();
+        let refs: Option<Vec<i64>> = array_field(way, "nodes")
+            .iter()
+            .map(Value::as_i64)
+            .collect();
         let mut refs = refs.ok_or_else(|| format!("way {id}: a node is not an id"))?;
         // An answer without the bodies of objects gives the locations of a way, but no ids of nodes.
         if refs.is_empty() {
@@ -58,7 +61,7 @@ pub(super) fn objects_of(answer: &Value) -> Result<OsmObjects, String> {
 /// Returns the objects of a kind, with their ids, in the order of the answer.
 fn elements(answer: &Value, kind: ObjectKind) -> Result<Vec<(i64, &Value)>, String> {
     let mut found = Vec::new();
-    for element in list(answer, "elements") {
+    for element in array_field(answer, "elements") {
         if kind_of(element) == Some(kind) {
             let id = element.get("id").and_then(Value::as_i64);
             found.push((id.ok_or_else(|| format!("a {kind} has no id"))?, element));
@@ -75,7 +78,7 @@ fn kind_of(object: &Value) -> Option<ObjectKind> {
 }
 
 /// Returns the array in a field, or an empty array if the field is missing or has another type.
-fn list<'a>(object: &'a Value, field: &str) -> &'a [Value] {
+fn array_field<'a>(object: &'a Value, field: &str) -> &'a [Value] {
     let list = object.get(field).and_then(Value::as_array);
     list.map(Vec::as_slice).unwrap_or_default()
 }
@@ -89,7 +92,7 @@ fn tags(object: &Value) -> impl Iterator<Item = (&str, &str)> {
 /// Returns the locations in the geometry of a way or of a member way. Nodes outside of the requested bounding box are
 /// null.
 fn locations(way: &Value) -> Vec<Option<Location>> {
-    list(way, "geometry").iter().map(location).collect()
+    array_field(way, "geometry").iter().map(location).collect()
 }
 
 /// Returns the location in the fields `lat` and `lon`; `None` if a field is missing, or if the location is not on

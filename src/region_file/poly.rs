@@ -20,7 +20,7 @@ pub(super) fn parse(text: &[u8], antimeridian: Antimeridian) -> Result<Shape, St
     lines.next().ok_or("the file is empty")?;
     let (mut polygons, mut sections) = (Vec::new(), 0);
     loop {
-        let (outers, holes) = polygon(&mut sections, &mut lines)?;
+        let (outers, holes) = parse_polygon(&mut sections, &mut lines)?;
         if outers.is_empty() && holes.is_empty() && polygons.is_empty() {
             return Err("holds no polygon".to_owned());
         }
@@ -57,14 +57,14 @@ pub(crate) fn to_text(name: &str, shape: &Shape) -> String {
 
 /// Parses the sections of a polygon up to the `END` of the polygon. Returns the outer rings and the holes. Adds the
 /// number of sections to `sections`.
-fn polygon<'a>(
+fn parse_polygon<'a>(
     sections: &mut usize,
     lines: &mut impl Iterator<Item = (usize, &'a str)>,
 ) -> Result<(Vec<Ring>, Vec<Ring>), String> {
     let (mut outers, mut holes) = (Vec::new(), Vec::new());
     while let Some((line, name)) = lines.next().filter(|(_, name)| *name != "END") {
         *sections += 1;
-        let section = section(*sections, name, line, lines)?;
+        let section = parse_section(*sections, name, line, lines)?;
         if name.starts_with('!') {
             holes.push(section)
         } else {
@@ -75,13 +75,13 @@ fn polygon<'a>(
 }
 
 /// Parses the points of a section up to `END`.
-fn section<'a>(
+fn parse_section<'a>(
     number: usize,
     name: &str,
     line: usize,
     lines: &mut impl Iterator<Item = (usize, &'a str)>,
 ) -> Result<Ring, String> {
-    if position(name).is_ok() {
+    if parse_position(name).is_ok() {
         return Err(format!(
             "line {line}: expected the name of a section, found coordinates"
         ));
@@ -94,7 +94,7 @@ fn section<'a>(
             drop_closing_point(&mut points);
             return ring(name, points).map_err(|cause| format!("line {line}: {cause}"));
         }
-        let point = position(text).map_err(|cause| {
+        let point = parse_position(text).map_err(|cause| {
             let vertex = points.len() + 1;
             format!("line {line}: {name}, vertex {vertex}: {cause}")
         })?;
@@ -105,7 +105,7 @@ fn section<'a>(
 }
 
 /// Parses a longitude and a latitude in degrees, with whitespace between them.
-fn position(text: &str) -> Result<Point, String> {
+fn parse_position(text: &str) -> Result<Point, String> {
     let numbers: Vec<&str> = text.split_whitespace().collect();
     match numbers.as_slice() {
         [lon, lat] => point_of_text(lon, lat),
@@ -132,7 +132,7 @@ mod tests {
         parse(text.as_bytes(), Antimeridian::Cut)
     }
 
-    fn described(shape: &Shape) -> Vec<(&str, usize)> {
+    fn ring_descriptions(shape: &Shape) -> Vec<(&str, usize)> {
         let rings = shape.rings();
         rings
             .map(|(ring, _)| (ring.name.as_str(), ring.points.len()))
@@ -146,7 +146,7 @@ mod tests {
             2\n20 20\n30 20\n30 30\nEND\nEND\n";
         let shape = parse_text(text).unwrap();
         assert_eq!(
-            described(&shape),
+            ring_descriptions(&shape),
             [
                 ("section 2 'first'", 4),
                 ("section 1 '!hole'", 3),
@@ -162,7 +162,7 @@ mod tests {
         let text = format!("{hole}b\n1\n 20 0\n 30 0\n 30 10\nEND\nEND\n\n{hole}");
         let shape = parse_text(&text).unwrap();
         assert_eq!(
-            described(&shape),
+            ring_descriptions(&shape),
             [
                 ("section 1 '1'", 4),
                 ("section 2 '!2'", 3),
@@ -185,7 +185,7 @@ mod tests {
             "a\n1\n1 1\n2 1\n2 2\nEND",
         ] {
             assert_eq!(
-                described(&parse_text(text).unwrap()),
+                ring_descriptions(&parse_text(text).unwrap()),
                 [("section 1 '1'", 3)]
             );
         }

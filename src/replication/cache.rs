@@ -1,7 +1,7 @@
 //! A cache directory for fetched files.
 
 use crate::error::{Advice, Error, FileResult, Result};
-use crate::io::{open_kept, remove_temporary, write_kept};
+use crate::io::{open_kept_file, remove_temporary_files, write_kept_file};
 use crate::net::ChangeForm;
 use crate::osm::has_change_root;
 use crate::runtime::lock;
@@ -43,7 +43,7 @@ impl Cache {
     pub(super) fn get(&self, name: &str) -> Result<Option<File>> {
         let path = self.directory.join(name);
         self.clear_temporary_files(path.parent().unwrap_or(&self.directory));
-        let Some(mut file) = open_kept(&path)? else {
+        let Some(mut file) = open_kept_file(&path)? else {
             return Ok(None);
         };
         let mut head = Vec::new();
@@ -63,14 +63,14 @@ impl Cache {
         let path = self.directory.join(name);
         let parent = path.parent().unwrap_or(&self.directory);
         fs::create_dir_all(parent).for_path(parent, "cannot create this directory")?;
-        write_kept(&path, bytes)
+        write_kept_file(&path, bytes)
     }
 
     /// Removes the temporary files of killed runs from a directory, unless this run has already done so.
     fn clear_temporary_files(&self, directory: &Path) {
         let mut cleared = lock(&self.cleared);
         if cleared.insert(directory.to_owned()) {
-            remove_temporary(directory);
+            remove_temporary_files(directory);
         }
     }
 }

@@ -70,7 +70,7 @@ fn decode_body(
     directory: &Path,
     limit: u64,
 ) -> Result<Option<GzipFile>, Fault> {
-    let unwritten = |error: std::io::Error| Fault::unwritten(&error);
+    let unwritten = |error: std::io::Error| Fault::write_failure(&error);
     let mut inner = GzipFile::new(directory).map_err(unwritten)?;
     let mut content = gunzip(BufReader::new(body.rewind_file().map_err(unwritten)?));
     let mut buffer = vec![0; 1 << 16];

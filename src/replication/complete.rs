@@ -36,7 +36,7 @@ fn check_text(bytes: impl Read) -> Result<u64, Fault> {
     if len > MAX_TEXT {
         return Err(length_fault());
     }
-    let lack = match ends.lacking_end() {
+    let lack = match ends.missing_end_message() {
         None => return Ok(len),
         Some(_) if len == 0 => "empty".to_owned(),
         Some(lack) => format!("cut short: {lack}"),
@@ -99,7 +99,7 @@ impl FileEnds {
     /// Returns a message about the missing end of the file; `None` if the file is complete. The start of the file shows
     /// the format. An unknown format counts as XML. PBF that is compressed as a whole counts as complete, because its
     /// reader finds damage.
-    fn lacking_end(&self) -> Option<&'static str> {
+    fn missing_end_message(&self) -> Option<&'static str> {
         let last = self.end.last().copied();
         let (is_whole, lack) = match ChangeForm::detect(&self.start) {
             None | Some(ChangeForm::Xml) => (

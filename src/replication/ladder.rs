@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn longer_steps_are_taken_where_they_save_downloads() {
+    fn longer_intervals_are_used_where_they_save_downloads() {
         let end = End::default();
         let (hours, minutes) = (
             (HOUR, 9 * 24 + 1, 9 * 24 + 7),

@@ -143,7 +143,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// Returns the result of a search on a server with the given states, and the number of requested states.
-    fn found(states: &BTreeMap<i64, i64>, target: i64) -> (Option<State>, usize) {
+    fn find_and_count_requests(states: &BTreeMap<i64, i64>, target: i64) -> (Option<State>, usize) {
         let state = |(sequence, timestamp): (&i64, &i64)| State {
             sequence: *sequence,
             timestamp: *timestamp,
@@ -158,13 +158,13 @@ mod tests {
     }
 
     /// Returns the sequence number of the last state that is not newer than `target`.
-    fn expected(states: &BTreeMap<i64, i64>, target: i64) -> Option<i64> {
+    fn expected_sequence(states: &BTreeMap<i64, i64>, target: i64) -> Option<i64> {
         let mut old = states.iter().rev().filter(|(_, time)| **time <= target);
         old.next().map(|(sequence, _)| *sequence)
     }
 
     #[test]
-    fn the_state_at_each_time_is_found_with_few_questions() {
+    fn the_state_at_each_time_is_found_with_few_requests() {
         let regular: BTreeMap<i64, i64> = (0..2_000_000).map(|at| (at, 60 * at + at % 7)).collect();
         for target in [
             -1,
@@ -177,10 +177,10 @@ mod tests {
             119_999_990,
             200_000_000,
         ] {
-            let (state, asked) = found(&regular, target);
+            let (state, asked) = find_and_count_requests(&regular, target);
             assert_eq!(
                 state.map(|state| state.sequence),
-                expected(&regular, target)
+                expected_sequence(&regular, target)
             );
             assert!(asked < 60, "{target}: {asked}");
         }
@@ -189,10 +189,10 @@ mod tests {
             .map(|at| (at, 60 * at + at / 5000 * 86_400))
             .collect();
         for target in (0..8_000_000).step_by(77_777) {
-            let (state, asked) = found(&irregular, target);
+            let (state, asked) = find_and_count_requests(&irregular, target);
             assert_eq!(
                 state.map(|state| state.sequence),
-                expected(&irregular, target)
+                expected_sequence(&irregular, target)
             );
             assert!(asked < 60, "{target}: {asked}");
         }
@@ -204,10 +204,10 @@ mod tests {
         let is_lost = |at: i64| at < 12_345 || at % 11 == 3 || (20_000..20_003).contains(&at);
         let states: BTreeMap<i64, i64> = all.filter(|(at, _)| !is_lost(*at)).collect();
         for target in (12_000..30_001).step_by(97) {
-            let (state, asked) = found(&states, 3600 * target + 5);
+            let (state, asked) = find_and_count_requests(&states, 3600 * target + 5);
             assert_eq!(
                 state.map(|state| state.sequence),
-                expected(&states, 3600 * target + 5),
+                expected_sequence(&states, 3600 * target + 5),
                 "{target}"
             );
             assert!(asked < 200, "{target}: {asked}");
@@ -218,9 +218,9 @@ mod tests {
             .filter(|(at, _)| !(15_000..16_000).contains(at))
             .collect();
         for target in (0..30_000).step_by(89) {
-            let (state, asked) = found(&states, 3600 * target);
+            let (state, asked) = find_and_count_requests(&states, 3600 * target);
             let state = state.unwrap();
-            let expected = expected(&states, 3600 * target).unwrap();
+            let expected = expected_sequence(&states, 3600 * target).unwrap();
             assert!(
                 state.sequence <= expected && expected - state.sequence <= 1000,
                 "{target}"

@@ -70,12 +70,12 @@ impl<'s> Server<'s> {
 
     /// Returns the URL of the change file with a sequence number, without credentials.
     pub fn url_of(&self, sequence: i64) -> String {
-        format!("{}/{}", self.base, changes_name(sequence))
+        format!("{}/{}", self.base, changes_path(sequence))
     }
 
     /// Returns the URL of the state with a sequence number, without credentials.
     pub fn state_url(&self, sequence: i64) -> String {
-        format!("{}/{}", self.base, state_name(sequence))
+        format!("{}/{}", self.base, state_path(sequence))
     }
 
     /// Returns the URL for requests of a file, with credentials.
@@ -113,7 +113,7 @@ impl<'s> Server<'s> {
     ///
     /// The server cannot be reached, or refuses access.
     pub fn state(&self, sequence: i64) -> Result<Option<State>> {
-        let name = state_name(sequence);
+        let name = state_path(sequence);
         if let Some(cache) = &self.cache
             && let Some(file) = cache.get(&name)?
             && let Some(state) = read_state(file)
@@ -153,7 +153,7 @@ impl<'s> Server<'s> {
     /// Whether the server sends an HTML page instead of the state with a sequence number.
     pub(super) fn sends_page_for_state(&self, sequence: i64) -> bool {
         matches!(
-            self.fetch_state(&self.request_url(&state_name(sequence))),
+            self.fetch_state(&self.request_url(&state_path(sequence))),
             Err(Fault::Page)
         )
     }
@@ -164,7 +164,7 @@ impl<'s> Server<'s> {
     ///
     /// The server cannot be reached, or refuses access.
     pub(super) fn has_changes(&self, sequence: i64) -> Result<bool> {
-        let name = changes_name(sequence);
+        let name = changes_path(sequence);
         if let Some(cache) = &self.cache
             && cache.get(&name)?.is_some()
         {
@@ -208,13 +208,13 @@ impl<'s> Server<'s> {
             State::parse(&text).ok_or_else(incomplete)
         };
         Ok(self
-            .fetch_complete(url, STATE_LEN, || Ok(Vec::new()), read)?
+            .fetch_until_complete(url, STATE_LEN, || Ok(Vec::new()), read)?
             .1)
     }
 
     /// Fetches a file. Returns the file and the result of `check`. A file that `check` reports as incomplete is fetched
     /// again after a pause, because the server may be writing it.
-    fn fetch_complete<B: Body, T>(
+    fn fetch_until_complete<B: Body, T>(
         &self,
         url: &str,
         limit: u64,
@@ -253,7 +253,7 @@ impl<'s> Server<'s> {
         limit: u64,
         directory: &Path,
     ) -> Result<Option<ChangeFile>> {
-        let name = changes_name(sequence);
+        let name = changes_path(sequence);
         let complete = |mut file: File, text_len| {
             let len = file.seek(SeekFrom::End(0)).ok()?;
             file.seek(SeekFrom::Start(0)).ok()?;
@@ -272,15 +272,15 @@ impl<'s> Server<'s> {
             return Ok(Some(found));
         }
         let url = self.request_url(&name);
-        let new = || GzipFile::new(directory).map_err(|error| Fault::unwritten(&error));
+        let new = || GzipFile::new(directory).map_err(|error| Fault::write_failure(&error));
         let check = |body: &mut GzipFile| {
             decode_file(body, directory, limit)?;
             let file = body
                 .rewind_file()
-                .map_err(|error| Fault::unwritten(&error))?;
+                .map_err(|error| Fault::write_failure(&error))?;
             check_changes(BufReader::new(file))
         };
-        match self.fetch_complete(&url, limit, new, check) {
+        match self.fetch_until_complete(&url, limit, new, check) {
             Ok((mut body, text_len)) => {
                 let lost = |error| Error::io(directory, "cannot read a temporary file in", error);
                 if let Some(cache) = &self.cache {
@@ -302,12 +302,12 @@ fn read_state(file: File) -> Option<State> {
 }
 
 /// Returns the path of the change file with a sequence number, relative to the URL of the server.
-fn changes_name(sequence: i64) -> String {
+fn changes_path(sequence: i64) -> String {
     format!("{}.osc.gz", path_of(sequence))
 }
 
 /// Returns the path of the state with a sequence number, relative to the URL of the server.
-fn state_name(sequence: i64) -> String {
+fn state_path(sequence: i64) -> String {
     format!("{}.state.txt", path_of(sequence))
 }
 
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_checked_and_kept() {
+    fn files_are_checked_and_cached() {
         #[cfg(unix)]
         let _faults = crate::system::faults::Faults::none();
         let directory = tempfile::tempdir().unwrap();

@@ -33,7 +33,7 @@ impl State {
 }
 
 /// Returns the sequence number and the time in a state file. Each is `None` if it is missing or negative, see
-/// [`non_negative`]. State files are Java properties, which escape the colons in the time.
+/// [`non_negative_number`]. State files are Java properties, which escape the colons in the time.
 pub(crate) fn sequence_and_time(text: &str) -> (Option<i64>, Option<i64>) {
     let value = |key: &str| {
         let mut lines = text.lines().filter_map(|line| line.split_once('='));
@@ -42,12 +42,15 @@ pub(crate) fn sequence_and_time(text: &str) -> (Option<i64>, Option<i64>) {
     };
     let sequence = value("sequenceNumber").and_then(|number| number.parse().ok());
     let timestamp = value("timestamp").and_then(|time| parse_timestamp(&time.replace('\\', "")));
-    (non_negative(sequence), non_negative(timestamp))
+    (
+        non_negative_number(sequence),
+        non_negative_number(timestamp),
+    )
 }
 
 /// Returns a sequence number or a time, or `None` if it is negative, because some programs write -1 for an unknown
 /// value.
-pub(crate) fn non_negative(number: Option<i64>) -> Option<i64> {
+pub(crate) fn non_negative_number(number: Option<i64>) -> Option<i64> {
     number.filter(|number| *number >= 0)
 }
 

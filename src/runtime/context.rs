@@ -5,7 +5,7 @@ use super::observer::{NoObserver, Observer};
 use super::payload_watch::PayloadWatch;
 use super::phase::PhaseLimits;
 use super::stats::{Phase, Stats};
-use crate::error::{Advice, bounded};
+use crate::error::{Advice, abbreviate_message};
 use crate::osm::TextFormat;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -146,7 +146,7 @@ impl Context {
 
     /// Returns the context of a task that runs beside others within a phase. It has `jobs` worker threads, and its
     /// phases are not reported.
-    pub(super) fn of_task(&self, jobs: usize) -> Self {
+    pub(super) fn for_task(&self, jobs: usize) -> Self {
         Self {
             jobs,
             reports_phases: false,
@@ -155,7 +155,7 @@ impl Context {
     }
 
     /// Returns the context with a watch over the blobs that are decoded.
-    pub(crate) fn watched_by(self, watch: Arc<dyn PayloadWatch>) -> Self {
+    pub(crate) fn with_watch(self, watch: Arc<dyn PayloadWatch>) -> Self {
         let watch = Some(watch);
         Self { watch, ..self }
     }
@@ -257,12 +257,12 @@ impl Context {
 
     /// Reports a problem that does not stop the command.
     pub fn warn(&self, message: impl AsRef<str>) {
-        self.observer.warn(&bounded(message.as_ref()));
+        self.observer.warn(&abbreviate_message(message.as_ref()));
     }
 
     /// Reports a problem with advice; see [`Observer::warn_with_advice`].
     pub(crate) fn warn_with_advice(&self, message: impl AsRef<str>, advice: Advice) {
-        let message = bounded(message.as_ref());
+        let message = abbreviate_message(message.as_ref());
         self.observer.warn_with_advice(&message, &advice);
     }
 

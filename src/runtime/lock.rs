@@ -8,6 +8,6 @@ pub(crate) fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Returns the value of a mutex that no other thread uses any more, even if it is poisoned.
-pub(crate) fn unlocked<T>(value: Mutex<T>) -> T {
+pub(crate) fn into_mutex_value<T>(value: Mutex<T>) -> T {
     value.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

@@ -23,7 +23,7 @@ pub(crate) use cancellation::Cancellation;
 pub(crate) use chunk_queue::{ChunkQueue, ChunkSender};
 pub use context::{Context, Disorder, InputFormat, IoMode};
 pub(crate) use job_queue::JobQueue;
-pub(crate) use lock::{lock, unlocked};
+pub(crate) use lock::{into_mutex_value, lock};
 pub use observer::{NoObserver, Observer, human_bytes};
 pub(crate) use parallel_sort::{sort_by, sort_unstable_by};
 pub(crate) use pass::{Pass, PassResults, WorkItem};

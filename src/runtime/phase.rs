@@ -88,14 +88,14 @@ pub(crate) fn parallel_results_phase<T: Send, S, R: Send>(
         let mut run = |index| {
             let Some(item) = claimed.take() else { return };
             let results = ItemResults {
-                send: &|result, bytes| queue.receive(index, pending(result, &next), bytes),
+                send: &|result, bytes| queue.receive(index, pending_result(result, &next), bytes),
                 wait_until: &|is_done| queue.wait_until(is_done),
             };
             let scratch = scratch.get_or_insert_with(&init);
             let last = work(scratch, item, &results);
             queue.end_item(
                 index,
-                last.map(|last| last.map(|last| pending(last, &next))),
+                last.map(|last| last.map(|last| pending_result(last, &next))),
             );
             after(scratch);
         };
@@ -112,7 +112,7 @@ pub(crate) fn parallel_results_phase<T: Send, S, R: Send>(
 type PendingResult<'q> = Box<dyn FnOnce() + Send + 'q>;
 
 /// Returns a function that puts `result` into `next`.
-fn pending<'q, R: Send + 'q>(result: R, next: &'q Mutex<Option<R>>) -> PendingResult<'q> {
+fn pending_result<'q, R: Send + 'q>(result: R, next: &'q Mutex<Option<R>>) -> PendingResult<'q> {
     Box::new(move || *lock(next) = Some(result))
 }
 
@@ -282,7 +282,7 @@ impl<'q> Queue<'q> {
                 })
             });
             if let Err(error) = done {
-                self.fail(index, error);
+                self.fail_item(index, error);
             }
         }
     }
@@ -373,7 +373,7 @@ impl<'q> Queue<'q> {
     }
 
     /// Ends an item with an error. If the item has already ended, the error ends the phase at once.
-    fn fail(&self, index: u64, error: Error) {
+    fn fail_item(&self, index: u64, error: Error) {
         let mut state = lock(&self.state);
         let slot = index.checked_sub(state.front);
         match slot.and_then(|slot| state.slots.get_mut(slot as usize)) {

@@ -67,7 +67,7 @@ fn results_come_in_item_order_whatever_the_workers_do() {
 }
 
 #[test]
-fn the_first_error_in_item_order_wins_and_what_came_before_is_merged() {
+fn the_first_error_wins_and_earlier_results_are_merged() {
     let work = |(): &mut (), item: u64| {
         if item >= 40 {
             Err(failure(item))
@@ -327,7 +327,7 @@ fn a_worker_waits_for_a_merge_and_not_beyond_the_end_of_the_phase() {
 }
 
 #[test]
-fn results_of_many_bytes_wait_for_those_of_the_items_before() {
+fn large_results_wait_for_results_of_earlier_items() {
     const BYTES: u64 = 10 << 20;
     let waiting = AtomicI64::new(0);
     let (mut seen, most) = (Vec::new(), AtomicI64::new(0));

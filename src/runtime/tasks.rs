@@ -35,7 +35,7 @@ pub(crate) fn run_tasks<T: Send, R: Send>(
         |_| COST,
         || (),
         |(), (task, size)| {
-            let result = run(task, &ctx.of_task(jobs(size).max(1)))?;
+            let result = run(task, &ctx.for_task(jobs(size).max(1)))?;
             Ok((result, size))
         },
         |(result, size)| {

@@ -103,7 +103,7 @@ mod tests {
 
     /// Runs 100 items on four threads. The item with the number `fails` fails. Returns the numbers of the items that
     /// got a turn.
-    fn run(fails: Option<u64>) -> Vec<u64> {
+    fn items_with_turn(fails: Option<u64>) -> Vec<u64> {
         let (turns, claimed) = (TicketLock::new(Vec::new()), AtomicU64::new(0));
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -131,13 +131,13 @@ mod tests {
 
     #[test]
     fn items_have_their_turn_in_order() {
-        assert_eq!(run(None), (0..100).collect::<Vec<_>>());
+        assert_eq!(items_with_turn(None), (0..100).collect::<Vec<_>>());
     }
 
     #[test]
-    fn items_behind_one_that_failed_have_no_turn() {
+    fn items_after_a_failed_item_get_no_turn() {
         for fails in [0, 1, 57, 99] {
-            assert_eq!(run(Some(fails)), (0..fails).collect::<Vec<_>>());
+            assert_eq!(items_with_turn(Some(fails)), (0..fails).collect::<Vec<_>>());
         }
     }
 }

@@ -34,7 +34,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn is_for(&self, call: Call) -> bool {
+    fn applies_to(&self, call: Call) -> bool {
         let is_here = |thread| thread == thread::current().id();
         self.call == call && self.thread.is_none_or(is_here)
     }
@@ -100,7 +100,7 @@ impl Drop for Faults {
 /// Applies the planned fault to a call, if there is one. See [`super::admit`].
 pub(super) fn admit(call: Call, len: usize) -> io::Result<usize> {
     let mut guard = lock_plan();
-    let Some(plan) = guard.as_mut().filter(|plan| plan.is_for(call)) else {
+    let Some(plan) = guard.as_mut().filter(|plan| plan.applies_to(call)) else {
         return Ok(len);
     };
     plan.seen += 1;

@@ -18,8 +18,8 @@ use portable as platform;
 
 pub(crate) use platform::{
     are_on_same_file_system, available_memory, block_len, create_unnamed, free_space, give_name,
-    is_mount_root, map_reserved, memory, open_direct, peak_memory, prefer_huge_pages, punch_hole,
-    release_cached_range, reopen_direct, shares_blocks,
+    is_mount_root, map_reserved, open_direct, peak_memory, physical_memory, prefer_huge_pages,
+    punch_hole, release_cached_range, reopen_direct, shares_blocks,
 };
 
 #[cfg(all(unix, feature = "cli"))]
@@ -264,7 +264,7 @@ pub(crate) fn sync_file_system(path: &Path) -> io::Result<bool> {
 /// Whether a file of `bytes` bytes exceeds half of the machine's memory. Reading or writing it would evict most of the
 /// page cache.
 pub(crate) fn is_large(bytes: u64) -> bool {
-    bytes > memory() / 2
+    bytes > physical_memory() / 2
 }
 
 /// Raises the process's limit of open files to the hard limit and returns the hard limit. If this fails, returns the

@@ -73,7 +73,7 @@ pub(crate) fn reopen_direct(_: &File) -> io::Result<File> {
 
 /// Returns the size in bytes of the machine's physical memory.
 #[cfg(windows)]
-pub(crate) fn memory() -> u64 {
+pub(crate) fn physical_memory() -> u64 {
     let mut system = sysinfo::System::new();
     system.refresh_memory();
     system.total_memory()
@@ -89,7 +89,7 @@ pub(crate) fn available_memory() -> u64 {
 
 /// Returns the size in bytes of the machine's physical memory, or 4 GiB if it is unknown.
 #[cfg(unix)]
-pub(crate) fn memory() -> u64 {
+pub(crate) fn physical_memory() -> u64 {
     static MEMORY: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
     *MEMORY.get_or_init(|| {
         let mut command = std::process::Command::new("/usr/sbin/sysctl");
@@ -103,7 +103,7 @@ pub(crate) fn memory() -> u64 {
 /// memory, because the amount of free memory is unknown.
 #[cfg(unix)]
 pub(crate) fn available_memory() -> u64 {
-    memory() / 2
+    physical_memory() / 2
 }
 
 /// Returns the processor time of the whole process, or 0 if it is unknown.

@@ -48,7 +48,7 @@ impl FormatKind {
                 is_change,
             });
         }
-        let format = TextFormat::named(name).filter(|format| !format.is_read_only())?;
+        let format = TextFormat::from_name(name).filter(|format| !format.is_read_only())?;
         Some(Self::Text {
             format,
             compression,
@@ -130,7 +130,7 @@ pub fn is_change_file_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut endings = name.rsplit('.').take(2);
     let is_changes = |ending: &str| {
-        let format = TextFormat::named(&ending.to_ascii_lowercase());
+        let format = TextFormat::from_name(&ending.to_ascii_lowercase());
         format.is_some_and(|format| format.is_read_only() && format.is_change())
     };
     kind_of_name(path).is_some_and(FormatKind::is_change_file) || endings.any(is_changes)
@@ -447,7 +447,7 @@ impl InputKind {
         let name = text.split(',').next().unwrap_or_default();
         let kind = FormatKind::parse(name);
         let (plain, _) = TextCompression::split_name(name);
-        let format = match (kind, TextFormat::named(plain)) {
+        let format = match (kind, TextFormat::from_name(plain)) {
             (Some(FormatKind::Pbf { .. }), _) => None,
             (_, Some(format)) if format.facts().is_read => Some(format),
             _ => {
@@ -486,7 +486,7 @@ fn stated_content(name: &str, format: Option<TextFormat>) -> Option<FileContent>
 /// written. A compression suffix is ignored.
 fn is_only_read(name: &str) -> bool {
     let (name, _) = TextCompression::split_name(name);
-    TextFormat::named(name).is_some_and(TextFormat::is_read_only)
+    TextFormat::from_name(name).is_some_and(TextFormat::is_read_only)
 }
 
 /// Returns the error message for a format that is read but not written.
@@ -502,7 +502,7 @@ fn only_read_message() -> String {
 
 /// Returns the names of the formats that are written.
 pub fn written_formats() -> impl Iterator<Item = &'static str> {
-    let names = TextFormat::writable().flat_map(|facts| facts.names);
+    let names = TextFormat::writable_formats().flat_map(|facts| facts.names);
     ["pbf"].into_iter().chain(names.copied())
 }
 
@@ -510,7 +510,7 @@ pub fn written_formats() -> impl Iterator<Item = &'static str> {
 pub fn read_formats() -> impl Iterator<Item = &'static str> {
     ["pbf"]
         .into_iter()
-        .chain(TextFormat::readable().map(|facts| facts.names[0]))
+        .chain(TextFormat::readable_formats().map(|facts| facts.names[0]))
 }
 
 /// Returns words as a list in a sentence. `last` is the conjunction before the last word, such as `or`.

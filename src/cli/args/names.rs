@@ -15,8 +15,8 @@ const KNOWN: &str = "\
     sql csv tsv txt html htm parquet geoparquet feather arrow arrows orc avro gpkg shp dbf fgb \
     gdb kml kmz gml gpx sqlite duckdb mbtiles pmtiles mvt tif tiff dxf xls xlsx ods pdf";
 
-fn is_known(ending: &str) -> bool {
-    KNOWN.split(' ').any(|known| known == ending) || TextFormat::named(ending).is_some()
+fn is_known_ending(ending: &str) -> bool {
+    KNOWN.split(' ').any(|known| known == ending) || TextFormat::from_name(ending).is_some()
 }
 
 /// The format of an output, if it is implied by the command or by other options instead of being named by an option.
@@ -54,13 +54,14 @@ impl Implied<'_> {
     fn other_ending<'n>(&self, name: &'n str) -> Option<&'n str> {
         let (stem, last) = name.rsplit_once('.')?;
         if !COMPRESSED.contains(&last) {
-            let is_other = is_known(last) && !self.endings.contains(&last);
+            let is_other = is_known_ending(last) && !self.endings.contains(&last);
             return is_other.then_some(last);
         }
         let inner = stem.rsplit_once('.').map(|(_, inner)| inner);
         let is_written = matches!(last, "gz" | "bz2" | "zst") && self.may_be_compressed;
-        let is_other = inner.is_some_and(|inner| is_known(inner) && !self.endings.contains(&inner));
-        let known = inner.filter(|inner| is_known(inner));
+        let is_other =
+            inner.is_some_and(|inner| is_known_ending(inner) && !self.endings.contains(&inner));
+        let known = inner.filter(|inner| is_known_ending(inner));
         let len = last.len() + known.map_or(0, |inner| inner.len() + 1);
         (is_other || !is_written).then(|| &name[name.len() - len..])
     }

@@ -228,7 +228,7 @@ impl WriteArgs {
         };
         let (format, write) = (spec.format(session, kind)?, self.options(session, kind)?);
         let target = match path {
-            Some(path) => OutputTarget::named(path, self.overwrite),
+            Some(path) => OutputTarget::named_file(path, self.overwrite),
             None => standard_output(session)?,
         };
         if write.box_of_data && (format != Format::Pbf || target == OutputTarget::Stdout) {
@@ -245,7 +245,7 @@ impl WriteArgs {
                  with -f, such as opl"
             );
         }
-        Ok(self.options_of(session, target, format, write))
+        Ok(self.output_options(session, target, format, write))
     }
 
     /// Returns the options of a PBF output that replaces the file at `path`. Fails if --output-format is not PBF, or if
@@ -258,8 +258,8 @@ impl WriteArgs {
             session,
             "--in-place writes PBF: give another format with -f and -o",
         )?;
-        let target = OutputTarget::named(path, true);
-        Ok(self.options_of(session, target, Format::Pbf, write))
+        let target = OutputTarget::named_file(path, true);
+        Ok(self.output_options(session, target, Format::Pbf, write))
     }
 
     /// Returns the options for encoding PBF. Fails with `cause` if --output-format is a format other than PBF.
@@ -272,7 +272,7 @@ impl WriteArgs {
         self.options(session, kind)
     }
 
-    fn options_of(
+    fn output_options(
         &self,
         session: &Session,
         target: OutputTarget,
@@ -371,7 +371,7 @@ pub fn text_target(session: &Session, path: &Path, overwrite: bool) -> Result<Ou
     if is_stdout(path) {
         standard_output(session)
     } else {
-        Ok(OutputTarget::named(path, overwrite))
+        Ok(OutputTarget::named_file(path, overwrite))
     }
 }
 

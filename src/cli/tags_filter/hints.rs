@@ -18,12 +18,12 @@ pub(super) fn why_nothing_is_kept(
     }
     let of_text = texts
         .iter()
-        .find_map(|text| mistake_in(text).or_else(|| mistake_in_key(text)));
+        .find_map(|text| mistake_in_argument(text).or_else(|| mistake_in_key(text)));
     let of_value = || expressions.iter().find_map(mistake_in_value);
     let guess = of_text
         .or_else(of_value)
         .or_else(|| hint_about_key(expressions, has_keys));
-    let kinds = only_kinds(expressions);
+    let kinds = restricted_kinds_text(expressions);
     let cause = match (&guess, kinds) {
         (Some(guess), _) => format!(": {guess}"),
         (None, Some(kinds)) => {
@@ -38,7 +38,7 @@ pub(super) fn why_nothing_is_kept(
 }
 
 /// Describes the mistake in an argument, if there is one.
-fn mistake_in(text: &str) -> Option<String> {
+fn mistake_in_argument(text: &str) -> Option<String> {
     if !text.contains(['=', '*', '@', '~']) && text.contains('.') && Path::new(text).exists() {
         return Some(format!(
             "'{text}' is a file: a shell puts names of files in place of *, unless the expression is in quotes"
@@ -63,7 +63,7 @@ fn mistake_in(text: &str) -> Option<String> {
 fn mistake_in_value(expression: &ObjectExpression) -> Option<String> {
     let tags = expression.tag.iter().chain(&expression.more_tags);
     tags.filter(|tag| !tag.is_negated).find_map(|tag| {
-        let key = name_of_key(tag)?;
+        let key = exact_key(tag)?;
         match &tag.value {
             StringMatcher::OneOf(values) => {
                 let (value, of_other) = (values.first()?, values.iter().find(|one| one.contains('='))?);
@@ -72,8 +72,8 @@ fn mistake_in_value(expression: &ObjectExpression) -> Option<String> {
                      as in '{key}={value}&{of_other}'"
                 ))
             }
-            StringMatcher::Equal(value) if second_tag(value).is_some() => {
-                let (value, other) = second_tag(value)?;
+            StringMatcher::Equal(value) if split_before_second_tag(value).is_some() => {
+                let (value, other) = split_before_second_tag(value)?;
                 Some(if is_condition(other) {
                     format!("a condition on metadata begins with @, as in '{key}={value} @{other}'")
                 } else {
@@ -96,7 +96,7 @@ fn mistake_in_value(expression: &ObjectExpression) -> Option<String> {
 }
 
 /// Splits the value of an expression before a word that looks like a second tag or condition.
-fn second_tag(value: &str) -> Option<(&str, &str)> {
+fn split_before_second_tag(value: &str) -> Option<(&str, &str)> {
     let mut spaces = value.match_indices(' ').map(|(at, _)| at);
     spaces.find_map(|at| {
         let (first, other) = (value[..at].trim_end(), &value[at + 1..]);
@@ -145,10 +145,10 @@ fn hint_about_key(expressions: &[ObjectExpression], has_keys: Option<bool>) -> O
         return None;
     };
     let tag = expression.tag.as_ref()?;
-    let key = name_of_key(tag)?;
+    let key = exact_key(tag)?;
     match has_keys? {
         false => {
-            let kinds = only_kinds(expressions);
+            let kinds = restricted_kinds_text(expressions);
             let kinds = kinds.as_deref().unwrap_or("objects");
             Some(format!(
                 "none of the {kinds} that were looked at has the key {key}"
@@ -170,7 +170,7 @@ fn hint_about_key(expressions: &[ObjectExpression], has_keys: Option<bool>) -> O
     }
 }
 
-fn name_of_key(tag: &TagPattern) -> Option<&str> {
+fn exact_key(tag: &TagPattern) -> Option<&str> {
     match &tag.key {
         StringMatcher::Equal(key) => Some(key),
         _ => None,
@@ -178,7 +178,7 @@ fn name_of_key(tag: &TagPattern) -> Option<&str> {
 }
 
 /// Returns a noun for the kinds to which all expressions are restricted; `None` if the expressions apply to all kinds.
-fn only_kinds(expressions: &[ObjectExpression]) -> Option<String> {
+fn restricted_kinds_text(expressions: &[ObjectExpression]) -> Option<String> {
     let mut all = KindSet::EMPTY;
     for expression in expressions {
         ObjectKind::ALL

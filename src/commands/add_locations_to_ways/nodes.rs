@@ -8,7 +8,7 @@ use crate::pbf::Block;
 
 /// Selects all objects of a block except nodes that have no tags and are not among `members`. If `members` is `None`,
 /// selects all objects. Calls `visit` with the id and the location of each node.
-pub(super) fn select_except_spare_nodes(
+pub(super) fn select_except_unneeded_nodes(
     block: &Block<'_>,
     members: Option<&IdSet>,
     selection: &mut Selection,

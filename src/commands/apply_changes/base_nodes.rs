@@ -45,11 +45,12 @@ impl BaseNodes {
             LocationForm::NeededNodes => Ok(Self::Needed),
             LocationForm::Mixed if source.file.header.has(feature::SOME_NODES) => Ok(Self::Some),
             LocationForm::Mixed => {
-                let sample = sample_of_nodes(source)?;
+                let sample = sample_nodes(source)?;
                 let there = look_up(source, &sample)?.len() as u64;
                 let lacks_nodes = there < sample.len() / 2;
-                let may_omit =
-                    || -> Result<bool> { Ok(!has_bare_ways(source)? && !has_spare_nodes(source)?) };
+                let may_omit = || -> Result<bool> {
+                    Ok(!has_bare_ways(source)? && !has_unneeded_nodes(source)?)
+                };
                 Ok(if lacks_nodes && may_omit()? {
                     Self::Needed
                 } else {
@@ -131,7 +132,7 @@ fn has_bare_ways(source: PlannedFile<'_>) -> Result<bool> {
         |_, block| {
             let mut is_bare = false;
             let note = |_, _: &[i64], stored: Option<&[_]>| is_bare |= stored.is_none();
-            block.for_each_way_with_locations(|_| true, note)?;
+            block.for_each_wanted_way(|_| true, note)?;
             Ok(is_bare)
         },
         |is_bare| has_any |= is_bare,
@@ -140,7 +141,7 @@ fn has_bare_ways(source: PlannedFile<'_>) -> Result<bool> {
 }
 
 /// Whether the file has a node without tags that is not a member of any relation. Reads the relations and the nodes.
-fn has_spare_nodes(source: PlannedFile<'_>) -> Result<bool> {
+fn has_unneeded_nodes(source: PlannedFile<'_>) -> Result<bool> {
     let (members, mut has_any) = (member_nodes(source)?, false);
     source.scan("look up nodes").run(
         |entry| entry.kinds.contains(ObjectKind::Node),
@@ -157,7 +158,7 @@ fn has_spare_nodes(source: PlannedFile<'_>) -> Result<bool> {
 
 /// Returns a sample of nodes whose coordinates are in ways, with at most 16 nodes from each of at most 3 blobs. A base
 /// that contains only tagged nodes and members of relations lacks many nodes of the sample.
-fn sample_of_nodes(source: PlannedFile<'_>) -> Result<IdSet> {
+fn sample_nodes(source: PlannedFile<'_>) -> Result<IdSet> {
     const BLOBS: usize = 3;
     const NODES_A_BLOB: usize = 16;
     let may_have = |entry: &&BlobEntry| entry.may_have_locations();
@@ -168,7 +169,7 @@ fn sample_of_nodes(source: PlannedFile<'_>) -> Result<IdSet> {
         let payload = reader.payload(entry)?;
         let mut nodes = Vec::new();
         let looked = Block::parse_bare(payload).and_then(|block| {
-            block.for_each_way_with_locations(
+            block.for_each_wanted_way(
                 |_| true,
                 |_, refs, locations| {
                     let locations = refs.iter().zip(locations.into_iter().flatten());

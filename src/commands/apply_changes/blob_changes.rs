@@ -36,7 +36,7 @@ impl<'c> BlobChanges<'c> {
     ) -> FormatResult<Self> {
         let mut merged = Self::default();
         let omitted = locations.and_then(|locations| locations.omitted.as_ref());
-        let leaving = omitted.and_then(|omitted| omitted.leaving_in(entry));
+        let leaving = omitted.and_then(|omitted| omitted.leaving_nodes_for_blob(entry));
         if range.is_empty() && leaving.is_none() && entry.flags.has(BlobFlags::UNIQUE_IDS) {
             merged.script.keep_many(entry.count as usize);
             return Ok(merged);

@@ -91,7 +91,7 @@ impl<'a> BlobEditor<'a> {
                     if blobs.len() > 1 {
                         self.rebuild(&block, &blob)?;
                     } else if !is_unchanged
-                        && !self.splice(entry, &block, &blob, segments.found())?
+                        && !self.splice(entry, &block, &blob, segments.into_segmented())?
                     {
                         // Spreads the objects evenly over the blocks, because a small last block would stay small.
                         let count = blob.script.edited_object_count();
@@ -148,8 +148,8 @@ impl<'a> BlobEditor<'a> {
         };
         match self.locations {
             Some(locations) if locations.may_have_moved_ways(entry) => {
-                let nodes = &WayNodes::of(block)?;
-                let mut moved = locations.moved_among(nodes);
+                let nodes = &WayNodes::from_block(block)?;
+                let mut moved = locations.changed_node_indices(nodes);
                 let candidates = &moved;
                 observe(Some(CandidateRefs { nodes, candidates }))?;
                 let dropped = &blob.dropped_ways;
@@ -192,9 +192,9 @@ impl<'a> BlobEditor<'a> {
             blob.moved.put_block(block, &mut self.edited)?;
             if entry.kinds.single() == Some(ObjectKind::Way) {
                 self.encoder
-                    .add_edited_with_entry(&self.edited, old, entry)?
+                    .add_edited_payload_with_entry(&self.edited, old, entry)?
             } else {
-                self.encoder.add_edited(&self.edited, old)?
+                self.encoder.add_edited_payload(&self.edited, old)?
             }
             return Ok(true);
         }
@@ -217,7 +217,7 @@ impl<'a> BlobEditor<'a> {
         let (script, new) = (&blob.script, &blob.inserted);
         let is_spliced = splice_block(payload, script, new, options, &mut self.edited)?;
         if is_spliced {
-            self.encoder.add_edited(&self.edited, old)?;
+            self.encoder.add_edited_payload(&self.edited, old)?;
         }
         Ok(is_spliced)
     }

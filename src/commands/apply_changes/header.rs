@@ -85,7 +85,7 @@ pub(super) fn output_header(
     }
     let mut header = base.clone();
     header.set_optional(feature::SORTED, true);
-    header.set_locations(nodes);
+    header.declare_locations(nodes);
     set_replication_state(&mut header, changes.states(), options, ctx);
     let header_box = widen_box(&mut header, changes, filter);
     options.output.header.apply(&mut header);
@@ -110,7 +110,7 @@ pub(super) fn set_replication_state(
     };
     let left_out = data.advance_by(changes);
     if let Some(change) = left_out.first()
-        && !options.output.header.sets_replication()
+        && !options.output.header.may_change_replication()
     {
         let (kept, cause) = if data.state.is_unknown() {
             (

@@ -59,8 +59,9 @@ pub(crate) fn add_to_history(
     let mut header = base.header.clone();
     set_replication_state(&mut header, &states, options, ctx);
     let changes = inputs.into_iter().zip(&sources);
-    let changes = changes
-        .map(|(input, source)| input::to_pbf(input, source.format(), encoding.compression, ctx));
+    let changes = changes.map(|(input, source)| {
+        input::open_as_pbf(input, source.format(), encoding.compression, ctx)
+    });
     let mut files = changes.collect::<Result<Vec<_>>>()?;
     // If the change files contain a version twice, the last one counts, as if the files were applied one after the
     // other.
@@ -99,7 +100,7 @@ pub(crate) fn add_to_history(
 fn merge_unique_versions(files: Vec<PbfFile>, options: &Options, ctx: &Context) -> Result<PbfFile> {
     let directory = options.output.target.scratch_directory();
     let compression = options.output.encoding().compression;
-    let (scratch, output) = OutputOptions::scratch(&directory, compression)?;
+    let (scratch, output) = OutputOptions::create_scratch(&directory, compression)?;
     let job = SortJob::new(output, Dedupe::EachVersion(EqualVersions::Last));
     let original = files.first().map(|file| file.input.clone());
     sort_files(files, &job, ctx)?;

@@ -5,7 +5,7 @@
 //! ways of the base are read first, because the coordinates in ways also provide locations.
 
 use super::base_nodes::{BaseNodes, LocatedBase, look_up};
-use super::members::{Members, outdated_in_mixed_blobs};
+use super::members::{Members, outdated_nodes_in_mixed_blobs};
 use super::omitted::{LeavingNodes, LeavingRule, OmittedNodes};
 use super::recent_nodes::RecentNodes;
 use crate::engine::location_form::location_of_reference;
@@ -67,7 +67,7 @@ impl LocationUpdates {
     ) -> Result<Self> {
         let PlannedFile { file, ctx, .. } = base.source;
         let mut found = Self::of_changes(changes);
-        let outdated = outdated_in_mixed_blobs(base.source, changes)?;
+        let outdated = outdated_nodes_in_mixed_blobs(base.source, changes)?;
         found.restore_base_location(outdated, base.source)?;
         let (mut members, mut leaving) = (None, LeavingNodes::default());
         if base.omits_nodes() {
@@ -91,10 +91,10 @@ impl LocationUpdates {
         found.known = look_up(base.source, &unknown)?;
         let is_missing = |id: &i64| found.known.get(id).copied().flatten().is_none();
         let missing: IdSet = wanted.ids().filter(is_missing).collect();
-        let in_ways = found.look_through_ways(base, changes, &missing, &leaving.located)?;
-        found.add_given(changes, &missing);
+        let in_ways = found.search_ways_of_base(base, changes, &missing, &leaving.located)?;
+        found.add_locations_of_changed_ways(changes, &missing);
         if let Some(members) = members {
-            let mut leaving = leaving.without(&in_ways.needed);
+            let mut leaving = leaving.except_needed(&in_ways.needed);
             let released = in_ways.released;
             leaving.extend(found.released_nodes(base, changes, released, &members.now, recent)?);
             let is_lost = |id: &i64| !found.known.contains_key(id) && !found.moved.contains_key(id);
@@ -128,7 +128,7 @@ impl LocationUpdates {
     /// Reads the ways of the base, if they may have locations of nodes that the base lacks. Finds the blobs with ways
     /// whose nodes move, and the locations of the `missing` nodes. Returns the other findings, such as the nodes among
     /// `leaving` that ways need.
-    fn look_through_ways(
+    fn search_ways_of_base(
         &mut self,
         base: &LocatedBase<'_>,
         changes: &ChangeSet,
@@ -172,7 +172,7 @@ impl LocationUpdates {
         let rule = LeavingRule {
             members,
             no_longer_needed: &released,
-            recent: recent.keeping_old_nodes(),
+            recent: recent.without_aging_base_nodes(),
         };
         let leaving = LeavingNodes::find(base.source, &rule)?;
         let search = WaySearch {
@@ -183,11 +183,11 @@ impl LocationUpdates {
             finds_released: false,
         };
         let found = search.run(base.source)?;
-        Ok(leaving.without(&found.needed).ids().collect())
+        Ok(leaving.except_needed(&found.needed).ids().collect())
     }
 
     /// Adds the locations that changed ways themselves store for the nodes in `missing`.
-    fn add_given(&mut self, changes: &ChangeSet, missing: &IdSet) {
+    fn add_locations_of_changed_ways(&mut self, changes: &ChangeSet, missing: &IdSet) {
         for way in changes.changes() {
             let age = WayAge {
                 timestamp: way.timestamp,
@@ -207,10 +207,10 @@ impl LocationUpdates {
 
     /// Whether a blob has to be decoded even without changes, because its ways may get other coordinates or its nodes
     /// may have to be removed.
-    pub(super) fn concerns(&self, entry: &BlobEntry) -> bool {
+    pub(super) fn must_decode(&self, entry: &BlobEntry) -> bool {
         let omitted = self.omitted.as_ref();
         self.may_have_moved_ways(entry)
-            || omitted.is_some_and(|omitted| omitted.leaving_in(entry).is_some())
+            || omitted.is_some_and(|omitted| omitted.leaving_nodes_for_blob(entry).is_some())
     }
 
     /// Whether a blob may contain a way whose nodes move.
@@ -222,7 +222,7 @@ impl LocationUpdates {
     }
 
     /// Returns the changed nodes among the node references of a block's ways, as indices into [`WayNodes::refs`].
-    pub(super) fn moved_among(&self, nodes: &WayNodes) -> Vec<usize> {
+    pub(super) fn changed_node_indices(&self, nodes: &WayNodes) -> Vec<usize> {
         let mut moved = Vec::new();
         self.moved_ids
             .for_each_present(&nodes.refs, |at| moved.push(at));

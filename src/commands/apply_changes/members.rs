@@ -99,7 +99,7 @@ impl Replaced {
 
 /// Finds nodes whose changes are older than the base, in blobs that contain several kinds of objects. In blobs that
 /// contain only nodes, outdated changes are found when the blobs are written, before the ways.
-pub(super) fn outdated_in_mixed_blobs(
+pub(super) fn outdated_nodes_in_mixed_blobs(
     source: PlannedFile<'_>,
     changes: &ChangeSet,
 ) -> Result<Vec<i64>> {

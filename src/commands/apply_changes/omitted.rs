@@ -44,7 +44,7 @@ impl OmittedNodes {
     }
 
     /// Returns the nodes in `leaving` if a blob may contain some of them; `None` otherwise.
-    pub(super) fn leaving_in(&self, entry: &BlobEntry) -> Option<&IdSet> {
+    pub(super) fn leaving_nodes_for_blob(&self, entry: &BlobEntry) -> Option<&IdSet> {
         let may_have = self.leaving.may_meet_blob(entry, ObjectKind::Node);
         may_have.then_some(&self.leaving)
     }
@@ -66,7 +66,7 @@ impl LeavingRule<'_> {
     /// Whether a blob may contain a node that has to be removed.
     fn may_have(&self, entry: &BlobEntry) -> bool {
         let is_needed_no_longer = || self.no_longer_needed.may_meet_blob(entry, ObjectKind::Node);
-        entry.kinds.contains(ObjectKind::Node) && self.recent.may_have_old(entry)
+        entry.kinds.contains(ObjectKind::Node) && self.recent.may_have_old_nodes(entry)
             || is_needed_no_longer()
     }
 
@@ -141,7 +141,7 @@ impl LeavingNodes {
     }
 
     /// Returns the nodes without those in `needed_by_ways`.
-    pub(super) fn without(&self, needed_by_ways: &IdSet) -> IdSet {
+    pub(super) fn except_needed(&self, needed_by_ways: &IdSet) -> IdSet {
         let stays = |id: &i64| !needed_by_ways.contains(*id);
         self.all.ids().filter(stays).collect()
     }

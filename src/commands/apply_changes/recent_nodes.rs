@@ -64,7 +64,7 @@ impl RecentNodes {
     }
 
     /// Returns the same rule, except that no node of the base becomes too old.
-    pub(super) fn keeping_old_nodes(self) -> Self {
+    pub(super) fn without_aging_base_nodes(self) -> Self {
         Self {
             swept_since: None,
             ..self
@@ -92,7 +92,7 @@ impl RecentNodes {
     }
 
     /// Whether a blob of the base may have a node without tags that has become too old.
-    pub(super) fn may_have_old(self, entry: &BlobEntry) -> bool {
+    pub(super) fn may_have_old_nodes(self, entry: &BlobEntry) -> bool {
         let may_have = || {
             entry.statistics.is_none_or(|known| {
                 let [first, last] = [known.first_timestamp, known.last_timestamp].map(i64::from);
@@ -144,7 +144,10 @@ mod tests {
             [false, true, true, false]
         );
         assert!(!rule.has_become_old(None));
-        assert!(!goes(rule.keeping_old_nodes(), 70) && !rule.keeping_old_nodes().examines_base());
+        assert!(
+            !goes(rule.without_aging_base_nodes(), 70)
+                && !rule.without_aging_base_nodes().examines_base()
+        );
         // A node that a run over three days removes is removed by exactly one of three runs over one day each.
         for day in 60..80 {
             let days = (100..103).map(|day| {
@@ -176,7 +179,7 @@ mod tests {
                 tagged,
                 ..ObjectStatistics::default()
             };
-            rule.may_have_old(&BlobEntry {
+            rule.may_have_old_nodes(&BlobEntry {
                 count: 5,
                 statistics: Some(statistics),
                 ..BlobEntry::default()
@@ -184,8 +187,8 @@ mod tests {
         };
         assert!(may_have(10, 70, 0) && may_have(72, 99, 4) && may_have(10, 99, 0));
         assert!(!may_have(10, 69, 0) && !may_have(73, 99, 0) && !may_have(10, 99, 5));
-        assert!(rule.may_have_old(&BlobEntry::default()));
+        assert!(rule.may_have_old_nodes(&BlobEntry::default()));
         let same_day = RecentNodes::new(30, Some(NOON), Some(NOON), true);
-        assert!(!same_day.may_have_old(&BlobEntry::default()));
+        assert!(!same_day.may_have_old_nodes(&BlobEntry::default()));
     }
 }

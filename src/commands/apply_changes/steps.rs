@@ -260,7 +260,7 @@ mod tests {
 
     type Blob = (BlobEntry, Option<Range<usize>>);
 
-    fn edited(number: u64, count: u32, payload_len: u32) -> Blob {
+    fn edited_blob(number: u64, count: u32, payload_len: u32) -> Blob {
         let entry = BlobEntry {
             offset: number * 1000,
             frame_len: 1000,
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn blobs_of_few_objects_are_joined_unless_the_blobs_are_large() {
         for (payload_len, size_hint) in [(50_000, 1), (0, 1), (3 << 20, 4), (900_000, 2)] {
-            let joined = steps_of((0..4).map(|number| edited(number, 400, payload_len)));
+            let joined = steps_of((0..4).map(|number| edited_blob(number, 400, payload_len)));
             assert_eq!(joined.len(), size_hint, "{payload_len}");
         }
     }
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn adjacent_blobs_that_are_copied_are_one_step() {
         let steps = steps_of((0..10_000).map(|number| {
-            let (mut entry, _) = edited(number, 8000, 50_000);
+            let (mut entry, _) = edited_blob(number, 8000, 50_000);
             if number < 3000 {
                 entry.kinds = KindSet::of(ObjectKind::Node);
             }

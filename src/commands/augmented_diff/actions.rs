@@ -51,7 +51,7 @@ pub(super) struct ActionSource<'a> {
 }
 
 /// Finds the actions that the filter selects. Calls `take` with their encoded form, in order.
-pub(super) fn for_each<E: Encoder + Send>(
+pub(super) fn encode_actions<E: Encoder + Send>(
     source: ActionSource<'_>,
     filter: &Filter,
     new_encoder: impl Fn() -> E + Sync,
@@ -84,7 +84,7 @@ pub(super) fn for_each<E: Encoder + Send>(
                 }
                 let Finder { sent, summary, .. } = finder;
                 sent?;
-                findings.check()?;
+                findings.check_for_read_error()?;
                 let len = encoder.len();
                 let part = encoder.take()?;
                 let last = Some((summary, encoder.take_left_out()));
@@ -214,7 +214,7 @@ impl<E: Encoder> Finder<'_, '_, E> {
     /// Finds the actions of an object. `base` is the object in the base, and `range` are the indices of its changes.
     fn find_actions_of_object(&mut self, base: Option<&Object<'_>>, range: Range<usize>) {
         let history = &self.findings.history;
-        self.count_ineffective(base.is_some(), range.clone());
+        self.count_ineffective_changes(base.is_some(), range.clone());
         // The base may lack nodes of its ways. The deletion of such a node has an effect on the ways, but is not an
         // action of its own.
         let is_absent = |(_, change): &(u32, &Change)| base.is_none() && change.is_deletion();
@@ -262,7 +262,7 @@ impl<E: Encoder> Finder<'_, '_, E> {
 
     /// Counts the outdated changes of an object. If the base does not have the object, also counts the first change if
     /// it is a deletion or a modification.
-    fn count_ineffective(&mut self, is_in_base: bool, range: Range<usize>) {
+    fn count_ineffective_changes(&mut self, is_in_base: bool, range: Range<usize>) {
         let history = &self.findings.history;
         let summary = &mut self.summary;
         let outdated = range

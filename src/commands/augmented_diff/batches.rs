@@ -2,7 +2,7 @@
 
 use super::actions::ActionSource;
 use super::feed::encode_rows;
-use super::{Selection, find, with_changes};
+use super::{Selection, find_concerned_objects, with_changes};
 use crate::formats::KeptVersions;
 use crate::formats::features::{ActionRow, ActionView};
 use crate::runtime::{Batches, Context};
@@ -41,7 +41,7 @@ pub fn batches<M: ActionMaker>(
     Batches::start(2 * ctx.jobs, ctx, move |ctx, take| {
         let (scratch, newest) = (std::env::temp_dir(), KeptVersions::Newest);
         with_changes((&path, &changes), newest, &scratch, ctx, |base, changes| {
-            let findings = find(base, changes, &selection, &scratch)?;
+            let findings = find_concerned_objects(base, changes, &selection, &scratch)?;
             let new_encode = || {
                 let mut maker = maker();
                 move |rows: Vec<ActionRow>| batches_of(&rows, &mut maker)

@@ -7,7 +7,7 @@ use crate::osm::ObjectKind;
 use crate::pbf::{Block, Object};
 
 /// Returns the ids of the objects of a kind that have a change.
-pub(super) fn ids_of(changes: &ChangeSet, kind: ObjectKind) -> IdSet {
+pub(super) fn ids_of_changed_objects(changes: &ChangeSet, kind: ObjectKind) -> IdSet {
     let of_kind = changes
         .changes()
         .iter()

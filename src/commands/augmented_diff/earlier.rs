@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::formats::features::is_action_csv;
 #[cfg(feature = "parquet")]
 use crate::formats::parquet::is_action_table;
-use crate::io::{Input, decompressed};
+use crate::io::{Input, decompressed_reader};
 use memchr::memmem;
 use std::io::Read;
 use std::path::Path;
@@ -36,12 +36,14 @@ fn is_own_output(path: &Path) -> Result<bool> {
     }
     let mut start = Vec::new();
     // A file that cannot be decompressed as a whole may still begin like an output of an earlier run.
-    let _ = decompressed(&input)?.take(MOST).read_to_end(&mut start);
-    Ok(is_actions(&start) || is_tiles(&start))
+    let _ = decompressed_reader(&input)?
+        .take(MOST)
+        .read_to_end(&mut start);
+    Ok(begins_like_actions(&start) || begins_with_tile(&start))
 }
 
 /// Whether a file begins like an augmented diff in XML, GeoJSON or CSV.
-fn is_actions(start: &[u8]) -> bool {
+fn begins_like_actions(start: &[u8]) -> bool {
     let head = start.get(..HEAD).unwrap_or(start);
     if memmem::find(head, GENERATOR.as_bytes()).is_some() || is_action_csv(start) {
         return true;
@@ -57,7 +59,7 @@ fn is_actions(start: &[u8]) -> bool {
 }
 
 /// Whether a file begins with a tile, such as `14/8802/5373`.
-fn is_tiles(start: &[u8]) -> bool {
+fn begins_with_tile(start: &[u8]) -> bool {
     let is_number = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
     let head = start.get(..HEAD).unwrap_or(start);
     let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -72,7 +74,7 @@ mod tests {
 
     #[test]
     fn earlier_outputs_are_distinguished_from_foreign_files() {
-        assert!(is_actions(PROLOGUE.as_bytes()));
+        assert!(begins_like_actions(PROLOGUE.as_bytes()));
         let generator = format!("<?xml version='1.0'?>\n<osm {GENERATOR}>\n");
         for own in [
             generator.as_bytes(),
@@ -83,9 +85,9 @@ mod tests {
             b"action,type,id,indirect,old_version,new_version,user,uid,changeset,timestamp,lon,lat,\
               old_tags,new_tags\n",
         ] {
-            assert!(is_actions(own) && !is_tiles(own));
+            assert!(begins_like_actions(own) && !begins_with_tile(own));
         }
-        assert!(is_tiles(b"14/8802/5373\n14/8803/5373\n") && is_tiles(b"0/0/0"));
+        assert!(begins_with_tile(b"14/8802/5373\n14/8803/5373\n") && begins_with_tile(b"0/0/0"));
         for other in [
             &b""[..],
             b"notes\n",
@@ -100,7 +102,7 @@ mod tests {
             b"1/2/x\n",
             b"2026/11/29 a diary\n",
         ] {
-            assert!(!is_actions(other) && !is_tiles(other));
+            assert!(!begins_like_actions(other) && !begins_with_tile(other));
         }
     }
 }

@@ -46,12 +46,12 @@ pub fn write_groups(
         return Ok(());
     }
     let mut output = TextOutput::create(target, ctx)?;
-    output.write(&text_of(groups, form))?;
+    output.write(&groups_text(groups, form))?;
     ctx.stats.bytes_written.add(output.finish()?);
     Ok(())
 }
 
-fn text_of(groups: &[EditGroup], form: EditGroupForm) -> String {
+fn groups_text(groups: &[EditGroup], form: EditGroupForm) -> String {
     let features = || groups.iter().map(|group| group.to_geojson().to_string());
     match form {
         EditGroupForm::GeoJson => {

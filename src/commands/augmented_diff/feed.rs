@@ -3,7 +3,7 @@
 
 use super::Summary;
 use super::action::{Action, Encoder, LeftOut, SendPart};
-use super::actions::{ActionSource, for_each};
+use super::actions::{ActionSource, encode_actions};
 use super::filter::Filter;
 use super::find::Findings;
 use super::state_geometries::{GeometryPair, geometries_of};
@@ -57,7 +57,7 @@ pub(super) fn encode_rows<T: Send, F: FnMut(Vec<ActionRow>) -> T + Send>(
         encode: new_encode(),
     };
     let filter = Filter::of_features(selection);
-    for_each(source, &filter, new_rows, take)
+    encode_actions(source, &filter, new_rows, take)
 }
 
 /// Returns a function that leaves rows as they are. If [`encode_rows`] gets `unencoded_rows` as its argument
@@ -79,7 +79,7 @@ impl<T: Send, F: FnMut(Vec<ActionRow>) -> T> Encoder for Rows<F> {
         let size = row_size(action, &geometries);
         if findings.row_limit.allows(size) {
             self.bytes += size_of::<ActionRow>() as u64 + size;
-            let knows_deletions = findings.history.knows_deletions();
+            let knows_deletions = findings.history.has_deletion_metadata();
             let row = self.row_of(action, geometries, knows_deletions);
             self.rows.push(row);
         } else {
@@ -189,7 +189,9 @@ impl FeedForm {
     /// Returns the text before the first action, between two parts of the actions, and after the last one.
     fn frame(self) -> [Cow<'static, str>; 3] {
         match self {
-            Self::Collection => FeatureFormat::GeoJson.frame().map(Cow::Borrowed),
+            Self::Collection => FeatureFormat::GeoJson
+                .prologue_separator_epilogue()
+                .map(Cow::Borrowed),
             Self::Sequence => [""; 3].map(Cow::Borrowed),
             Self::Csv => {
                 let mut csv = CsvText::new();
@@ -313,7 +315,7 @@ pub(super) fn list(source: ActionSource<'_>) -> Result<ActionList> {
 pub(super) fn ids(source: ActionSource<'_>) -> Result<Vec<ObjectId>> {
     let mut ids = Vec::new();
     let filter = Filter::of_features(source.selection);
-    for_each(source, &filter, ActionIds::default, |keys| {
+    encode_actions(source, &filter, ActionIds::default, |keys| {
         ids.extend(keys);
         Ok(())
     })?;

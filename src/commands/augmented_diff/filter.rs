@@ -108,7 +108,7 @@ impl RegionFilter {
             meets = meets || self.meets_line(points, parts.as_deref());
             outlines.add(points, parts.as_deref());
         });
-        meets || outlines.enclose_any() && self.is_area(state)
+        meets || outlines.enclose_any_point() && self.is_area(state)
     }
 
     /// Whether the region shares a point with a line. `parts` are the parts of the line if it was cut at the
@@ -175,7 +175,7 @@ impl<'p> Outlines<'p> {
     }
 
     /// Whether the outlines enclose any of the points.
-    fn enclose_any(&self) -> bool {
+    fn enclose_any_point(&self) -> bool {
         let is_around_pole = self.crossings % 2 == 1;
         let mut points = self.on_map.iter().zip(&self.differs);
         points.any(|(on_map, differs)| on_map ^ (*differs && is_around_pole))

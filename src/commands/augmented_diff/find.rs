@@ -1,7 +1,7 @@
 //! Finds the objects that changes concern, and reads the nodes and ways that the geometries of these objects need.
 
 use super::Base;
-use super::blobs::ids_of;
+use super::blobs::ids_of_changed_objects;
 use super::geometry::{MemberWays, NeededNodes, NodeState, Nodes, SelectedWays, StoredWays};
 use super::history::{History, Steps};
 use super::kept::KeptObjects;
@@ -22,7 +22,7 @@ use crate::formats::row_limit::RowLimit;
 use crate::index::{IdSet, SortedIds};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block, Object, ObjectBody};
-use crate::runtime::{Pass, lock, unlocked};
+use crate::runtime::{Pass, into_mutex_value, lock};
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -136,14 +136,14 @@ impl<'s, 'c> Search<'s, 'c> {
         let mut history = History::new(changes, steps, base.replaces, base.may_lack_nodes());
         let nodes = nodes.finish(&base, changes)?;
         history.set_status(&nodes.status);
-        history.settle(ObjectKind::Node);
+        history.decide_effects(ObjectKind::Node);
         let relations = relation_cache(&base);
         let early = EarlyMembers::of(&base, &history, &relations)?;
         let tally = WayTally::new(&base, nodes.kept, early.kept);
         Ok(Self {
             base,
             in_base: nodes.states,
-            changed_ways: ids_of(history.changes, ObjectKind::Way),
+            changed_ways: ids_of_changed_objects(history.changes, ObjectKind::Way),
             history,
             member_ids: early.ids,
             relations,
@@ -168,10 +168,10 @@ impl<'s, 'c> Search<'s, 'c> {
     /// Reads the remaining ways, the relations, and the nodes and member ways that geometries need.
     pub(super) fn finish(self) -> Result<Findings<'c>> {
         find_ways(&self.base, &self.finder(), &mut lock(&self.ways))?;
-        let ways = unlocked(self.ways);
+        let ways = into_mutex_value(self.ways);
         let mut history = self.history;
         history.set_status(&ways.status);
-        history.settle(ObjectKind::Way);
+        history.decide_effects(ObjectKind::Way);
         let mut in_base = self.in_base;
         for (id, place) in &ways.places {
             let location = Some(*place);
@@ -186,7 +186,7 @@ impl<'s, 'c> Search<'s, 'c> {
             takes_stored: self.base.uses_stored_locations(),
         };
         let mut reshaped = ways.reshaped;
-        reshaped.extend(moves.steps_of_changed_ways());
+        reshaped.extend(moves.reshaping_steps_of_ways());
         let reshaped = Reshaped::new(reshaped);
         let mut needs = Needs {
             base: &self.base,
@@ -201,8 +201,8 @@ impl<'s, 'c> Search<'s, 'c> {
         needs.kept.set_in_order(true);
         let routes = needs.read_relations(&self.relations, &reshaped)?;
         needs.add_members_of_changes();
-        let member_ways = needs.member_ways(ways.members.finish(&self.member_ids))?;
-        let nodes = needs.needed_nodes()?;
+        let member_ways = needs.collect_member_ways(ways.members.finish(&self.member_ids))?;
+        let nodes = needs.read_needed_nodes()?;
         needs.kept.finish()?;
         Ok(Findings {
             history: needs.history,
@@ -280,7 +280,7 @@ impl Needs<'_, '_> {
             self.kept.add(found.kept)
         })?;
         self.history.set_status(&status);
-        self.history.settle(ObjectKind::Relation);
+        self.history.decide_effects(ObjectKind::Relation);
         let Some(graph) = graph else {
             return Ok(Routes::default());
         };
@@ -311,7 +311,7 @@ impl Needs<'_, '_> {
     }
 
     /// Returns the member ways. Selects them from `kept`, or reads them from the base if `kept` is `None`.
-    fn member_ways(&mut self, kept: Option<Vec<StoredWays>>) -> Result<MemberWays> {
+    fn collect_member_ways(&mut self, kept: Option<Vec<StoredWays>>) -> Result<MemberWays> {
         let (base, wanted) = (self.base, &self.ways);
         let mut ways = MemberWays::new(base.max_memory, self.scratch);
         let add = |selected: SelectedWays| {
@@ -331,7 +331,7 @@ impl Needs<'_, '_> {
     }
 
     /// Reads the nodes whose state is needed.
-    fn needed_nodes(&mut self) -> Result<Nodes> {
+    fn read_needed_nodes(&mut self) -> Result<Nodes> {
         let base = self.base;
         let needed = std::mem::take(&mut self.nodes);
         let all = needed.all().clone();
@@ -342,7 +342,7 @@ impl Needs<'_, '_> {
             nodes.set_location_in_ways(*id, *place);
         }
         if base.may_lack_nodes() {
-            find_in_ways(base, &self.history, &mut nodes)?;
+            find_locations_in_ways(base, &self.history, &mut nodes)?;
         }
         Ok(nodes)
     }
@@ -356,7 +356,7 @@ const NODE_MEMORY_OF_CHANGES: u64 = 4;
 /// Fails if the states of `count` nodes take more than a quarter of the allowed memory, and are also out of proportion
 /// to the size of the files. A few bytes of a file can refer to a million nodes that the file does not have.
 fn check_node_count(base: &Base<'_>, changes: &ChangeSet, count: u64) -> Result<()> {
-    let of_base = NODE_MEMORY_PER_BYTE.saturating_mul(base.source.file.input.given_len());
+    let of_base = NODE_MEMORY_PER_BYTE.saturating_mul(base.source.file.input.user_file_len());
     let in_proportion = of_base + NODE_MEMORY_OF_CHANGES * changes.memory() as u64;
     let allowed = base.max_memory as u64;
     if Nodes::memory_of(count) <= in_proportion.max(allowed / 4) {
@@ -401,8 +401,8 @@ fn read_nodes(base: &Base<'_>, needed: &IdSet, nodes: &mut Nodes) -> Result<()> 
 }
 
 /// Looks in the ways of the base for the locations of needed nodes that the base does not have as objects.
-fn find_in_ways(base: &Base<'_>, history: &History<'_>, nodes: &mut Nodes) -> Result<()> {
-    let missing = nodes.missing(history);
+fn find_locations_in_ways(base: &Base<'_>, history: &History<'_>, nodes: &mut Nodes) -> Result<()> {
+    let missing = nodes.missing_nodes(history);
     if missing.is_empty() {
         return Ok(());
     }

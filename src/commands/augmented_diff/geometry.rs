@@ -159,7 +159,7 @@ impl Nodes {
     }
 
     /// Returns the nodes whose location is needed, but which are neither in the base nor in an effective change.
-    pub(super) fn missing(&self, history: &History<'_>) -> IdSet {
+    pub(super) fn missing_nodes(&self, history: &History<'_>) -> IdSet {
         let changed = history.changed_ids(ObjectKind::Node);
         let is_missing = |id: &i64| self.state_in_base(*id).is_none() && !changed.contains(*id);
         self.unlocated.ids().filter(is_missing).collect()
@@ -171,7 +171,7 @@ impl Nodes {
     }
 
     /// Returns a node of a way at a moment. `given` is the location that the way stores, if it is a way of the base.
-    pub(super) fn at(
+    pub(super) fn node_at(
         &self,
         id: i64,
         given: Option<Location>,

@@ -166,7 +166,7 @@ impl GroupFile {
     /// Creates the file, and writes the text before the actions.
     fn open(&mut self, update: &mut OutputDirectory) -> Result<()> {
         let output = update.open(Path::new(&self.name))?;
-        let mut output = TextOutput::in_output(output, TextCompression::None);
+        let mut output = TextOutput::from_open_output(output, TextCompression::None);
         output.write(PROLOGUE)?;
         output.write(&std::mem::take(&mut self.comments))?;
         self.output = Some(output);
@@ -182,7 +182,7 @@ impl GroupFile {
         update: &mut OutputDirectory,
     ) -> Result<()> {
         self.end_action()?;
-        if self.output.is_none() && XmlAction::begins_with_effect(text) {
+        if self.output.is_none() && XmlAction::begins_with_action(text) {
             self.open(update)?;
         }
         if let (Some(earlier), Some(output)) = (&mut self.earlier, &mut self.output) {
@@ -211,7 +211,7 @@ impl GroupFile {
         };
         let broken = || Error::internal("a row of an augmented diff is broken");
         let action = XmlAction::parse(&text).ok_or_else(broken)?;
-        output.write(before.followed_by(action).text())
+        output.write(before.join_with(action).text())
     }
 
     /// Ends the file. Returns its size in bytes; `None` if no file was needed.
@@ -300,7 +300,7 @@ impl EarlierActions {
             }
         }
         let action = XmlAction::parse(&text);
-        let key = action.as_ref().and_then(XmlAction::object);
+        let key = action.as_ref().and_then(XmlAction::object_kind_and_id);
         let key = key.map(|(kind, id)| (kind as u8, id_rank(id)));
         match (key, action) {
             (Some(key), Some(action)) if last < Some(key) => Ok(Some((key, action))),

@@ -3,12 +3,12 @@
 
 use super::Summary;
 use super::action::{Action, Encoder, SendPart};
-use super::actions::{ActionSource, for_each};
+use super::actions::{ActionSource, encode_actions};
 use super::filter::Filter;
 use super::find::Findings;
 use super::group_files::{ActionKey, GroupFiles, Groups};
 use super::xml::put_action;
-use crate::engine::text_sink::warn_of_replaced;
+use crate::engine::text_sink::warn_of_replaced_characters;
 use crate::error::{Error, Result};
 use crate::formats::{AugmentedXml, XmlAction};
 use crate::index::{KeyBits, RowBatch, RowLimits, RowSorter};
@@ -61,7 +61,7 @@ impl Encoder for GroupRows<'_> {
 
     fn note_created_and_deleted(&mut self, group: Option<i64>, key: TypeThenId) {
         if let Some(group) = group {
-            let nothing = XmlAction::without_states(key.0, id_from_rank(key.1));
+            let nothing = XmlAction::comment_on_object(key.0, id_from_rank(key.1));
             self.rows.push(group, key, 0, nothing.text());
         }
     }
@@ -122,14 +122,14 @@ pub(super) fn write(
         },
     };
     let filter = Filter::new(source.selection);
-    let mut summary = for_each(source, &filter, new_encoder, |unknown| {
+    let mut summary = encode_actions(source, &filter, new_encoder, |unknown| {
         replaced += unknown;
         sorter.check_for_error()
     })?;
     let sorted = sorter.finish()?;
     let mut files = GroupFiles::new(directory, groups, &mut update);
     for rows in sorted.all_portions(u64::MAX, READ_MEMORY) {
-        for (group, row) in rows?.keyed() {
+        for (group, row) in rows?.keys_and_rows() {
             let (key, piece, text) = split_row(row)?;
             files.add(id_from_rank(group), key, piece == 0, text)?;
         }
@@ -138,7 +138,7 @@ pub(super) fn write(
     summary.files = Some(count);
     ctx.stats.bytes_written.add(bytes);
     update.complete(ctx)?;
-    warn_of_replaced(replaced, ctx);
+    warn_of_replaced_characters(replaced, ctx);
     Ok(summary)
 }
 

@@ -141,7 +141,7 @@ pub(super) struct History<'c> {
     may_lack_nodes: bool,
     /// For each change, the result of comparing it with the object in the base.
     pub status: Vec<Status>,
-    /// For each change, whether it has an effect. Kinds are [settled](Self::settle) one after another.
+    /// For each change, whether it has an effect. Kinds are [settled](Self::decide_effects) one after another.
     has_effect: Vec<bool>,
     /// For each kind, the objects with a change that has an effect.
     changed: [IdSet; 3],
@@ -181,7 +181,7 @@ impl<'c> History<'c> {
     }
 
     /// Decides which changes of a kind have an effect. The status of all changes of this kind must be known.
-    pub(super) fn settle(&mut self, kind: ObjectKind) {
+    pub(super) fn decide_effects(&mut self, kind: ObjectKind) {
         let range = self.changes.range((kind, 0), (kind, u64::MAX));
         let all = &self.changes.changes()[range.clone()];
         let mut is_there = false;
@@ -212,7 +212,7 @@ impl<'c> History<'c> {
     }
 
     /// Whether the changes have the metadata of deletions. Differences between two files do not have it.
-    pub(super) fn knows_deletions(&self) -> bool {
+    pub(super) fn has_deletion_metadata(&self) -> bool {
         self.replaces == Replaces::IfNewer
     }
 
@@ -222,7 +222,7 @@ impl<'c> History<'c> {
     }
 
     /// Returns the indices of the changes of an object.
-    pub(super) fn range(&self, kind: ObjectKind, id: i64) -> Range<usize> {
+    pub(super) fn change_indices(&self, kind: ObjectKind, id: i64) -> Range<usize> {
         let key = (kind, id_rank(id));
         self.changes.range(key, key)
     }
@@ -245,7 +245,7 @@ impl<'c> History<'c> {
         if !self.changed_ids(kind).contains(id) {
             return None;
         }
-        let mut before = self.effective_changes(self.range(kind, id)).rev();
+        let mut before = self.effective_changes(self.change_indices(kind, id)).rev();
         before
             .find(|(step, _)| *step < moment)
             .map(|(_, change)| change)
@@ -262,7 +262,7 @@ impl<'c> History<'c> {
         if !self.changed_ids(kind).contains(id) {
             return;
         }
-        let range = self.range(kind, id);
+        let range = self.change_indices(kind, id);
         let mut is_there = self.may_be_in_base(range.start);
         let mut versions = self.effective_changes(range).peekable();
         while let Some((step, change)) = versions.next() {

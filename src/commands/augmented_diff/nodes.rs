@@ -1,7 +1,7 @@
 //! Reads the changed nodes of the base.
 
 use super::Base;
-use super::blobs::{for_each_node, ids_of};
+use super::blobs::{for_each_node, ids_of_changed_objects};
 use super::geometry::NodeState;
 use super::history::{Replaces, Status};
 use super::kept::{KeptObjects, KeptRows};
@@ -11,7 +11,7 @@ use crate::formats::ChangeSet;
 use crate::index::{IdSet, SortedIds};
 use crate::osm::{ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, Block, Object, ObjectBody};
-use crate::runtime::{lock, unlocked};
+use crate::runtime::{into_mutex_value, lock};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 use std::sync::Mutex;
@@ -57,7 +57,7 @@ impl NodeTally {
 impl ChangedNodes {
     /// Begins a search that has not seen any blob. Temporary files will be in the directory `scratch`.
     pub(super) fn new(changes: &ChangeSet, replaces: Replaces, scratch: &Path) -> Self {
-        let ids = ids_of(changes, ObjectKind::Node);
+        let ids = ids_of_changed_objects(changes, ObjectKind::Node);
         Self {
             sorted_ids: ids.ids().collect(),
             ids,
@@ -109,7 +109,7 @@ impl ChangedNodes {
             |(entry, found)| tally.add(&entry, found),
         )?;
         drop(tally);
-        Ok(unlocked(self.tally))
+        Ok(into_mutex_value(self.tally))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Finds the relations that changes concern.
 
 use super::Base;
-use super::blobs::ids_of;
+use super::blobs::ids_of_changed_objects;
 use super::history::{History, Status};
 use super::kept::KeptRows;
 use super::reshaped::Reshaped;
@@ -50,7 +50,7 @@ impl<'m, 'c> ChangedMembers<'m, 'c> {
             history,
             nodes: SparseIds::new(Cow::Borrowed(history.changed_ids(ObjectKind::Node))),
             ways: SparseIds::new(Cow::Owned(ways)),
-            relations: ids_of(history.changes, ObjectKind::Relation),
+            relations: ids_of_changed_objects(history.changes, ObjectKind::Relation),
             max_members,
         }
     }
@@ -79,7 +79,10 @@ impl FoundRelations {
         };
         self.kept.push(relation);
         let mut is_concerned = has_changed_member;
-        for index in changed.history.range(ObjectKind::Relation, relation.id) {
+        for index in changed
+            .history
+            .change_indices(ObjectKind::Relation, relation.id)
+        {
             let status = changed.history.status_in_base(index, &relation.info);
             is_concerned |= status == Status::Replaces;
             self.status.push((index, status));

@@ -2,7 +2,7 @@
 
 use super::Base;
 use super::relations::ChangedMembers;
-use super::routes::{NeededRoutes, is_line, route_members};
+use super::routes::{NeededRoutes, is_line_relation, route_members};
 use crate::area::RouteMember;
 use crate::engine::payload_cache::PayloadCache;
 use crate::error::Result;
@@ -54,7 +54,7 @@ impl FoundRoutes {
         if is_touched {
             self.touched.push(id);
         }
-        if self.members.len() == before || !is_line(relation) {
+        if self.members.len() == before || !is_line_relation(relation) {
             return;
         }
         self.lines.push(id);

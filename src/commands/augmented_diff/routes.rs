@@ -71,10 +71,11 @@ impl Routes {
 
     /// Returns the ids of the ways of a route and of the relations nested in it, at a moment. Returns an empty list for
     /// a route without relations, and for other objects.
-    pub(super) fn ways_of(&self, route: &Object<'_>, moment: u32) -> Vec<i64> {
+    pub(super) fn way_ids_at(&self, route: &Object<'_>, moment: u32) -> Vec<i64> {
         match &route.body {
             ObjectBody::Relation { members }
-                if is_line(route) && members.iter().any(|one| one.kind == ObjectKind::Relation) =>
+                if is_line_relation(route)
+                    && members.iter().any(|one| one.kind == ObjectKind::Relation) =>
             {
                 let nested = self.nested(moment);
                 nested.ways_of(route.id, members.iter().copied()).ids
@@ -90,7 +91,7 @@ impl Routes {
 }
 
 /// Whether a relation has one of the types from which an export makes lines.
-pub(super) fn is_line(relation: &Object<'_>) -> bool {
+pub(super) fn is_line_relation(relation: &Object<'_>) -> bool {
     let type_of = relation.tags.iter().find(|(key, _)| *key == "type");
     type_of.is_some_and(|(_, value)| LINE_RELATIONS.contains(value))
 }

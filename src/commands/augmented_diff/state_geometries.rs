@@ -45,7 +45,7 @@ fn member_ways(state: &State<'_>, findings: &Findings<'_>) -> WayStore {
             .filter(|member| member.kind == ObjectKind::Way);
         ids.extend(ways.map(|member| member.id));
     }
-    ids.extend(findings.routes.ways_of(state.object, state.moment));
+    ids.extend(findings.routes.way_ids_at(state.object, state.moment));
     let wanted = Arc::new(RankSet::from(ids));
     let nested = findings.routes.nested(state.moment).clone();
     let mut store = WayStore::new(wanted.clone(), false).with_nested(nested);

@@ -31,7 +31,7 @@ impl<'a> State<'a> {
     ) -> Self {
         let Findings { nodes, history, .. } = findings;
         let place = |id: i64, given: Option<Location>| {
-            let found = nodes.at(id, given.filter(|_| is_base), history, moment);
+            let found = nodes.node_at(id, given.filter(|_| is_base), history, moment);
             // A change file may store locations in ways. They are used only for nodes whose location is not known
             // otherwise.
             let location = location_of_reference(found.location, given.filter(|_| !is_base));
@@ -71,7 +71,7 @@ impl<'a> State<'a> {
         take: impl FnOnce(&AugmentedObject<'_>) -> R,
     ) -> R {
         let places = |member: &Member<'_>, take: &mut dyn FnMut(Place<'_>)| {
-            findings.visit_place(member, self.moment, take);
+            findings.with_member_geometry(member, self.moment, take);
         };
         take(&AugmentedObject {
             object: self.object,
@@ -83,7 +83,7 @@ impl<'a> State<'a> {
 
 impl Findings<'_> {
     /// Calls `take` with the geometry of a member at a moment.
-    pub(super) fn visit_place(
+    pub(super) fn with_member_geometry(
         &self,
         member: &Member<'_>,
         moment: u32,
@@ -112,12 +112,12 @@ impl Findings<'_> {
     }
 
     /// Fails if a temporary file could not be read.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(super) fn check_for_read_error(&self) -> Result<()> {
         lock(&self.failed).take().map_or(Ok(()), Err)
     }
 
     /// Calls `take` with the nodes of a member way at a moment, each with its location. Returns whether the way exists
-    /// at that moment. Errors are kept until [`check`](Self::check) is called.
+    /// at that moment. Errors are kept until [`check_for_read_error`](Self::check_for_read_error) is called.
     pub(super) fn for_each_node_of(
         &self,
         way: i64,
@@ -186,12 +186,16 @@ impl State<'_> {
             ObjectBody::Relation { .. } if self.member_geometry == MemberGeometry::TooLarge => {}
             ObjectBody::Relation { members } => {
                 for member in members {
-                    findings.visit_place(member, self.moment, &mut place);
+                    findings.with_member_geometry(member, self.moment, &mut place);
                 }
                 if follows_routes {
-                    for id in findings.routes.ways_of(self.object, self.moment) {
+                    for id in findings.routes.way_ids_at(self.object, self.moment) {
                         let (kind, role) = (ObjectKind::Way, "");
-                        findings.visit_place(&Member { kind, id, role }, self.moment, &mut place);
+                        findings.with_member_geometry(
+                            &Member { kind, id, role },
+                            self.moment,
+                            &mut place,
+                        );
                     }
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::Summary;
 use super::action::{Action, Encoder, SendPart};
-use super::actions::{ActionSource, for_each};
+use super::actions::{ActionSource, encode_actions};
 use super::filter::Filter;
 use super::find::Findings;
 use super::state_geometries::geometries_of;
@@ -93,7 +93,7 @@ pub(super) fn write(
     };
     let (mut tiles, mut unfilled) = (BTreeSet::new(), 0);
     let filter = Filter::of_features(source.selection);
-    let mut summary = for_each(source, &filter, new_encoder, |(more, large)| {
+    let mut summary = encode_actions(source, &filter, new_encoder, |(more, large)| {
         tiles.extend(more);
         unfilled += large;
         Ok(())

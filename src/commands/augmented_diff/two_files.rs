@@ -3,7 +3,8 @@
 use super::actions::ActionSource;
 use super::history::Replaces;
 use super::{
-    ActionList, Base, EditGroup, GroupBy, Output, Selection, Summary, feed, find, with_base, write,
+    ActionList, Base, EditGroup, GroupBy, Output, Selection, Summary, feed, find_concerned_objects,
+    with_base, write,
 };
 use crate::commands::diff;
 use crate::error::Result;
@@ -104,7 +105,7 @@ fn with_actions<T>(
 ) -> Result<T> {
     let (scratch, selection) = (std::env::temp_dir(), &pair.selection);
     with_differences(pair, most, ctx, |base, changes, counts| {
-        let findings = &find(base, changes, selection, &scratch)?;
+        let findings = &find_concerned_objects(base, changes, selection, &scratch)?;
         let source = ActionSource {
             base,
             findings,

@@ -46,7 +46,7 @@ impl FoundWays {
             return;
         };
         let history = moves.history;
-        let range = history.range(ObjectKind::Way, way.id);
+        let range = history.change_indices(ObjectKind::Way, way.id);
         let status = range.map(|index| (index, history.status_in_base(index, &way.info)));
         let first = self.status.len();
         self.status.extend(status);
@@ -116,7 +116,7 @@ impl Moves<'_, '_> {
     }
 
     /// Returns pairs of a changed way and a step in which the way gets another shape after its own change.
-    pub(super) fn steps_of_changed_ways(&self) -> Vec<(i64, u32)> {
+    pub(super) fn reshaping_steps_of_ways(&self) -> Vec<(i64, u32)> {
         let history = self.history;
         let mut reshaped = Vec::new();
         let ways = (ObjectKind::Way, 0)..=(ObjectKind::Way, u64::MAX);
@@ -162,7 +162,7 @@ impl WayFinder<'_, '_> {
         let mut found = FoundWays::of(entry, block);
         let changed_nodes = self.moves.history.changed_ids(ObjectKind::Node);
         block.visit_in_parts(|part| {
-            let (nodes, mut candidates) = (WayNodes::of(part)?, Vec::new());
+            let (nodes, mut candidates) = (WayNodes::from_block(part)?, Vec::new());
             changed_nodes.for_each_present(&nodes.refs, |at| candidates.push(at));
             let refs = CandidateRefs {
                 nodes: &nodes,
@@ -381,7 +381,7 @@ impl EarlyMembers {
         let mut wanted = WayIds::default();
         let scan = base.source.scan("members");
         scan.with_cache_to_fill(relations_read)
-            .collect_members(ObjectKind::Way, &mut wanted)?;
+            .collect_member_ids(ObjectKind::Way, &mut wanted)?;
         for (_, object) in history.changes.iter() {
             if let ObjectBody::Relation { members } = object.body {
                 let ways = members

@@ -2,10 +2,10 @@
 
 use super::Summary;
 use super::action::{Action, Encoder, SendPart};
-use super::actions::{ActionSource, for_each};
+use super::actions::{ActionSource, encode_actions};
 use super::filter::Filter;
 use super::find::Findings;
-use crate::engine::text_sink::warn_of_replaced;
+use crate::engine::text_sink::warn_of_replaced_characters;
 use crate::error::{FileResult, Result};
 use crate::formats::{AugmentedXml, EncodedText, TextCompression, TextEncoder, TextOutput};
 use crate::io::OutputTarget;
@@ -83,9 +83,9 @@ pub(super) fn put_action(
     action
         .new
         .with_augmented(findings, |new| match &action.old {
-            None => xml.put(action.kind, None, new, spill),
+            None => xml.put_action(action.kind, None, new, spill),
             Some(old) => old.with_augmented(findings, |old| {
-                xml.put(action.kind, Some(old), new, spill);
+                xml.put_action(action.kind, Some(old), new, spill);
             }),
         });
 }
@@ -102,7 +102,7 @@ pub(super) fn write(source: ActionSource<'_>, target: &OutputTarget) -> Result<S
         compressor: TextEncoder::new(TextCompression::of_name(path)),
         path,
     };
-    let summary = for_each(source, &filter, encoder, |(chunk, unknown)| {
+    let summary = encode_actions(source, &filter, encoder, |(chunk, unknown)| {
         replaced += unknown;
         if let Some(chunk) = chunk {
             output.chunk(chunk)?;
@@ -111,6 +111,6 @@ pub(super) fn write(source: ActionSource<'_>, target: &OutputTarget) -> Result<S
     })?;
     output.write(EPILOGUE)?;
     ctx.stats.bytes_written.add(output.finish()?);
-    warn_of_replaced(replaced, ctx);
+    warn_of_replaced_characters(replaced, ctx);
     Ok(summary)
 }

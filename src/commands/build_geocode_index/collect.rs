@@ -7,7 +7,7 @@ use super::kinds::{
 };
 use super::numbered_cells::NumberedCells;
 use super::relations::Relations;
-use super::simplify::simplified;
+use super::simplify::simplify_polygons;
 use crate::area::{AreaPolygon, WayStore};
 use crate::engine::geometry_pass::{Visitor, is_area, point_on_earth};
 use crate::engine::object_geometry::{GeometryMaker, is_closed};
@@ -101,7 +101,7 @@ impl Visitor for Collector<'_> {
         Some(WAY_KEYS)
     }
 
-    fn node<'t>(
+    fn visit_node<'t>(
         &mut self,
         id: i64,
         _: Info<'_>,
@@ -135,7 +135,7 @@ impl Visitor for Collector<'_> {
         Ok(())
     }
 
-    fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> FormatResult<()> {
+    fn visit_way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> FormatResult<()> {
         let tags = self.short_tags(way.tags());
         let Some(layers) = WayLayers::of(&tags) else {
             return Ok(());
@@ -157,7 +157,7 @@ impl Visitor for Collector<'_> {
         Ok(())
     }
 
-    fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> FormatResult<()> {
+    fn visit_relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> FormatResult<()> {
         let tags = self.short_tags(relation.tags());
         let (is_address, is_wanted) = (is_address(&tags), is_wanted_area(&tags));
         let is_street = is_street_relation(&tags);
@@ -183,7 +183,7 @@ impl Visitor for Collector<'_> {
         if !(is_address || is_street || is_building) {
             return Ok(());
         }
-        let rings = polygons.iter().flat_map(rings).collect::<Vec<_>>();
+        let rings = polygons.iter().flat_map(closed_rings).collect::<Vec<_>>();
         if is_address {
             let mut tags = address_tags(&tags);
             let shared = self.shared;
@@ -205,7 +205,7 @@ impl Visitor for Collector<'_> {
         Ok(())
     }
 
-    fn take(&mut self, is_end: bool) -> FormatResult<Option<CollectedBlob>> {
+    fn take_result(&mut self, is_end: bool) -> FormatResult<Option<CollectedBlob>> {
         Ok(self.found.take_if(|_| is_end))
     }
 
@@ -240,7 +240,7 @@ fn complete_address<'a>(
 }
 
 /// Returns the rings of a polygon, each closed by repeating its first point.
-fn rings(polygon: &AreaPolygon) -> impl Iterator<Item = Vec<Point>> {
+fn closed_rings(polygon: &AreaPolygon) -> impl Iterator<Item = Vec<Point>> {
     let rings = polygon.rings();
     rings.map(|ring| ring.iter().chain(ring.first()).copied().collect())
 }
@@ -328,7 +328,7 @@ impl<'s> Collector<'s> {
 
     /// Whether the area inside `line` may contain nodes with a house number.
     fn may_contain_house_numbers(&self, line: &[Point]) -> bool {
-        Extent::of(line).is_some_and(|extent| self.shared.numbered.may_meet(&extent))
+        Extent::of(line).is_some_and(|extent| self.shared.numbered.may_contain_node(&extent))
     }
 
     /// Adds the rings of a relation as one area.
@@ -437,7 +437,9 @@ impl<'s> Collector<'s> {
         polygons: &[AreaPolygon],
         tags: &CollectedTags<'_>,
     ) {
-        let fewer = self.max_vertices.and_then(|max| simplified(polygons, max));
+        let fewer = self
+            .max_vertices
+            .and_then(|max| simplify_polygons(polygons, max));
         if fewer.is_some() {
             let found = self.found.get_or_insert_default();
             found.simplified.push(ObjectId { kind, id });
@@ -447,7 +449,7 @@ impl<'s> Collector<'s> {
             if !lines.is_empty() {
                 lines.push(Vec::new());
             }
-            lines.extend(rings(polygon));
+            lines.extend(closed_rings(polygon));
         }
         let item = IndexedItem {
             kind,

@@ -1,6 +1,6 @@
 //! Decides which objects the index contains, based on their tags.
 
-use super::street_names::{is_street_name, street_name};
+use super::street_names::{is_street_name_key, street_name};
 use crate::engine::geometry_pass::is_area;
 use crate::error::{FormatError, FormatResult};
 use crate::geocode::{may_be_house_number, tag, text_tag};
@@ -70,7 +70,7 @@ pub(super) fn is_short((key, value): &(&str, &str)) -> bool {
 type BlockTags<'t, 'a> = &'t [(&'a str, &'a str)];
 
 /// Whether a tag with this key is a name.
-fn is_name(key: &str) -> bool {
+fn is_name_key(key: &str) -> bool {
     match key {
         "name" | "alt_name" | "official_name" | "short_name" | "int_name" | "loc_name" => true,
         _ => key.starts_with("name:"),
@@ -82,7 +82,7 @@ fn is_kept_area_key(key: &str) -> bool {
     match key {
         "admin_level" | "boundary" | "place" | "postal_code" | "population" | "ISO3166-1"
         | "ISO3166-1:alpha2" | "ISO3166-2" | "wikidata" | "border_type" | "linked_place" => true,
-        _ => is_name(key),
+        _ => is_name_key(key),
     }
 }
 
@@ -97,7 +97,7 @@ pub(super) fn address_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
     let is_kept = |key: &str, value: &str| {
         let is_wanted = key.starts_with("addr:") || key == "name";
         (is_wanted || class.is_some_and(|class| *class == key))
-            && (!makes_address(key) || may_be_house_number(value))
+            && (!is_address_key(key) || may_be_house_number(value))
     };
     let kept = tags.iter().filter(|(key, value)| is_kept(key, value));
     kept.copied().collect()
@@ -115,7 +115,7 @@ pub(super) fn street_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
         "name" => !value.trim().is_empty(),
         "highway" | "ref" | "postal_code" => true,
         "place" => value == "square",
-        key => is_street_name(key),
+        key => is_street_name_key(key),
     };
     let kept = tags.iter().filter(|(key, value)| is_kept(key, value));
     let mut kept: CollectedTags<'a> = kept.copied().collect();
@@ -143,13 +143,13 @@ pub(super) fn is_wanted_area(tags: BlockTags<'_, '_>) -> bool {
 }
 
 /// Whether a tag with this key makes an object an address.
-fn makes_address(key: &str) -> bool {
+fn is_address_key(key: &str) -> bool {
     key == "addr:housenumber" || ADDRESS_KEYS.contains(&key)
 }
 
 pub(super) fn is_address(tags: BlockTags<'_, '_>) -> bool {
     let mut tags = tags.iter();
-    tags.any(|(key, value)| makes_address(key) && may_be_house_number(value))
+    tags.any(|(key, value)| is_address_key(key) && may_be_house_number(value))
 }
 
 /// Whether house numbers are interpolated along a way.
@@ -209,7 +209,7 @@ pub(super) fn is_building(tags: BlockTags<'_, '_>) -> bool {
 }
 
 /// Returns, for each object of a block in file order, whether it is a relation whose area the index may contain.
-pub(super) fn wanted_areas(block: &Block<'_>) -> FormatResult<Vec<bool>> {
+pub(super) fn select_wanted_areas(block: &Block<'_>) -> FormatResult<Vec<bool>> {
     let mut wanted = Vec::new();
     block.try_for_each(|element| {
         wanted.push(match element {

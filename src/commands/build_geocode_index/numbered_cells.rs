@@ -27,7 +27,7 @@ pub(super) struct NumberedCells {
 }
 
 /// Returns the position of a cell as the slot of its block, and the row and the column in the block.
-fn place_of(row: i32, column: i32) -> (usize, usize, u32) {
+fn slot_of_cell(row: i32, column: i32) -> (usize, usize, u32) {
     const MASK: i32 = (1 << BLOCK_BITS) - 1;
     let [high_row, high_column] = [row, column].map(|at| (at >> BLOCK_BITS) as u32);
     let block = u64::from(high_row) << 32 | u64::from(high_column);
@@ -48,18 +48,19 @@ impl NumberedCells {
 
     /// Adds the cell that contains a node.
     pub(super) fn add(&self, point: Point) {
-        let (block, row, column) = place_of(point.lat_e7 >> CELL_BITS, point.lon_e7 >> CELL_BITS);
+        let (block, row, column) =
+            slot_of_cell(point.lat_e7 >> CELL_BITS, point.lon_e7 >> CELL_BITS);
         let rows = self.blocks[block]
             .get_or_init(|| Box::new([const { AtomicU64::new(0) }; 1 << BLOCK_BITS]));
         rows[row].fetch_or(1 << column, Ordering::Relaxed);
     }
 
     /// Whether a box may contain a node that was added.
-    pub(super) fn may_meet(&self, extent: &Extent) -> bool {
+    pub(super) fn may_contain_node(&self, extent: &Extent) -> bool {
         let [west, south, east, north] = extent.edges().map(|edge| edge >> CELL_BITS).into_array();
         let count = (i64::from(north - south) + 1) * (i64::from(east - west) + 1);
         let has = |row: i32, column: i32| {
-            let (block, row, column) = place_of(row, column);
+            let (block, row, column) = slot_of_cell(row, column);
             let rows = self.blocks[block].get();
             rows.is_some_and(|rows| rows[row].load(Ordering::Relaxed) >> column & 1 == 1)
         };
@@ -72,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_box_meets_the_set_only_at_cells_of_added_nodes() {
+    fn boxes_may_contain_nodes_only_in_added_cells() {
         let cells = NumberedCells::new();
         let at = |lat_e7, lon_e7| Point { lat_e7, lon_e7 };
         for (lat, lon) in [
@@ -86,10 +87,10 @@ mod tests {
             assert!(
                 [0, 1, 1000, 100_000]
                     .into_iter()
-                    .all(|size| cells.may_meet(&around(size)))
+                    .all(|size| cells.may_contain_node(&around(size)))
             );
             let aside = Extent::at(at(lat + 5000, lon - 5000));
-            assert!(!cells.may_meet(&aside));
+            assert!(!cells.may_contain_node(&aside));
         }
     }
 }

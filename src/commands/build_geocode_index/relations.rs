@@ -53,7 +53,7 @@ fn label_key(role: &str) -> Option<&'static str> {
 
 impl Relations {
     /// Adds the facts from the relations of a block. Blocks come in any order, before any object is visited.
-    pub(super) fn read(&self, block: &Block<'_>) -> FormatResult<()> {
+    pub(super) fn read_block(&self, block: &Block<'_>) -> FormatResult<()> {
         let mut found = Gathered::default();
         block.try_for_each(|element| {
             if let Element::Relation(relation) = element {
@@ -80,7 +80,7 @@ impl Relations {
     }
 
     /// Returns the facts from all blocks. No block may be read after the first call.
-    fn gathered(&self) -> &Gathered {
+    fn complete_facts(&self) -> &Gathered {
         self.gathered.get_or_init(|| {
             let mut gathered = std::mem::take(&mut *lock(&self.gathering));
             gathered.houses.sort_unstable();
@@ -92,7 +92,7 @@ impl Relations {
     pub(super) fn street_of(&self, kind: ObjectKind, id: i64) -> Option<&StreetRelation> {
         let Gathered {
             houses, streets, ..
-        } = self.gathered();
+        } = self.complete_facts();
         let at = houses.partition_point(|(of, house, _)| (*of, *house) < (kind, id));
         let (_, _, relation) = houses
             .get(at)
@@ -102,7 +102,7 @@ impl Relations {
 
     /// Adds a node with a `place` if it is the label or the centre of a boundary.
     pub(super) fn add_place(&self, node: i64, tags: &CollectedTags<'_>) {
-        if self.gathered().labels.contains(&node)
+        if self.complete_facts().labels.contains(&node)
             && let Some((kind, name)) = place_kind(tags).zip(tag(tags, "name"))
         {
             lock(&self.places).insert(node, (kind, name.to_owned()));

@@ -11,7 +11,7 @@ const LEAST_CORNERS: usize = 3;
 /// Simplifies polygons to at most `max` corners, or until only one polygon with at most four outer corners is left.
 /// Returns `None` if they already have at most `max` corners. The tolerance is doubled until few enough corners are
 /// left. Rings that collapse are left out, except the outer ring of the first polygon.
-pub(super) fn simplified(polygons: &[AreaPolygon], max: usize) -> Option<Vec<AreaPolygon>> {
+pub(super) fn simplify_polygons(polygons: &[AreaPolygon], max: usize) -> Option<Vec<AreaPolygon>> {
     let count = |polygons: &[AreaPolygon]| -> usize {
         let rings = polygons.iter();
         let rings = rings.flat_map(|polygon| std::iter::once(&polygon.outer).chain(&polygon.holes));
@@ -23,13 +23,13 @@ pub(super) fn simplified(polygons: &[AreaPolygon], max: usize) -> Option<Vec<Are
     let mut tolerance = LEAST_TOLERANCE;
     loop {
         let kept = polygons.iter().enumerate().filter_map(|(number, polygon)| {
-            let outer = match simplified_ring(&polygon.outer, tolerance) {
+            let outer = match simplify_ring(&polygon.outer, tolerance) {
                 Some(outer) => outer,
                 None if number == 0 => coarse_ring(&polygon.outer),
                 None => return None,
             };
             let holes = polygon.holes.iter();
-            let holes = holes.filter_map(|hole| simplified_ring(hole, tolerance));
+            let holes = holes.filter_map(|hole| simplify_ring(hole, tolerance));
             Some(AreaPolygon {
                 holes: holes.collect(),
                 outer,
@@ -51,7 +51,7 @@ fn coarse_ring(ring: &[Point]) -> Vec<Point> {
 }
 
 /// Returns the corners that a ring keeps at a tolerance in units of 1e-7 degree; `None` if fewer than three are left.
-fn simplified_ring(corners: &[Point], tolerance: f64) -> Option<Vec<Point>> {
+fn simplify_ring(corners: &[Point], tolerance: f64) -> Option<Vec<Point>> {
     let first = corners.first()?;
     let from_first = |point: &Point| distance(*point, *first, *first);
     let farthest = corners.iter().enumerate();
@@ -119,9 +119,9 @@ mod tests {
                 holes: Vec::new(),
             },
         ];
-        assert!(simplified(&polygons, 7000).is_none());
+        assert!(simplify_polygons(&polygons, 7000).is_none());
         for max in [3000, 500, 50, 8, 3, 0] {
-            let found = simplified(&polygons, max).unwrap();
+            let found = simplify_polygons(&polygons, max).unwrap();
             let corners = found[0].outer.len();
             assert!((3..=max.max(4)).contains(&corners), "{max}: {corners}");
             assert!(
@@ -145,6 +145,6 @@ mod tests {
             outer: vec![circle(3, 10.0)[0]; 10],
             holes: Vec::new(),
         }];
-        assert!(simplified(&dots, 5).unwrap()[0].outer.len() <= 4);
+        assert!(simplify_polygons(&dots, 5).unwrap()[0].outer.len() <= 4);
     }
 }

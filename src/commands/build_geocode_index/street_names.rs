@@ -1,7 +1,7 @@
 //! The names of streets. A street may have its name under another key than `name`.
 
 use crate::geocode::{entries, text_tag};
-use crate::osm::is_language;
+use crate::osm::is_language_tag;
 
 /// The keys of names besides `name`, in the order in which they are tried if `name` is missing.
 const OTHER_NAMES: [&str; 11] = [
@@ -23,19 +23,19 @@ const IN_LANGUAGE: usize = OTHER_NAMES.len();
 const FURTHER: usize = IN_LANGUAGE + 1;
 
 /// Returns the rank of a key among the keys of names besides `name`; `None` for `name` and for keys of other tags.
-fn rank(key: &str) -> Option<usize> {
+fn rank_of_name_key(key: &str) -> Option<usize> {
     if let Some(rank) = OTHER_NAMES.iter().position(|name| *name == key) {
         return Some(rank);
     }
     if let Some(language) = key.strip_prefix("name:")
-        && is_language(language)
+        && is_language_tag(language)
     {
         return Some(IN_LANGUAGE);
     }
     let is_further = |name: &str| {
         key.strip_prefix(name).is_some_and(|rest| {
             let number = rest.strip_prefix('_').unwrap_or_default();
-            rest.strip_prefix(':').is_some_and(is_language) || number.parse::<u8>().is_ok()
+            rest.strip_prefix(':').is_some_and(is_language_tag) || number.parse::<u8>().is_ok()
         })
     };
     let mut names = std::iter::once("name").chain(OTHER_NAMES);
@@ -43,8 +43,8 @@ fn rank(key: &str) -> Option<usize> {
 }
 
 /// Whether a tag with this key is a name of a street.
-pub(super) fn is_street_name(key: &str) -> bool {
-    key == "name" || rank(key).is_some()
+pub(super) fn is_street_name_key(key: &str) -> bool {
+    key == "name" || rank_of_name_key(key).is_some()
 }
 
 /// Returns the `name` in the tags of a street. If there is none, returns the other name whose key has the lowest rank.
@@ -52,7 +52,7 @@ pub(super) fn street_name<'a>(tags: &[(&'a str, &'a str)]) -> Option<&'a str> {
     let other = || {
         let names = tags.iter().filter_map(|&(key, list)| {
             let name = entries(list).next()?;
-            Some((rank(key)?, key, name))
+            Some((rank_of_name_key(key)?, key, name))
         });
         names.min().map(|(_, _, name)| name)
     };

@@ -127,7 +127,7 @@ pub(super) fn check(
         let found = ListedProblem::from(problem);
         if let Some(writer) = writer {
             match problem.point {
-                Some(point) => write(writer, problem, &found, point)?,
+                Some(point) => write_problem(writer, problem, &found, point)?,
                 None => unplaced += 1,
             }
         }
@@ -148,7 +148,7 @@ pub(super) fn check(
 }
 
 /// Writes a problem as a point at its location, and the segments that it concerns as lines.
-fn write(
+fn write_problem(
     writer: &mut ProblemWriter,
     problem: &Problem,
     found: &ListedProblem,

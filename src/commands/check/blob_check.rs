@@ -102,7 +102,7 @@ impl MissingMembers {
                     let index = kind as usize;
                     let ids = &self.ids[index][starts[index]..ends[index]];
                     ids.iter()
-                        .map(move |id| Dangling::member(*relation, kind, *id))
+                        .map(move |id| Dangling::missing_member(*relation, kind, *id))
                 })
         })
     }
@@ -123,7 +123,7 @@ pub(super) struct OrderRule {
 impl OrderRule {
     /// Compares two adjacent objects. Returns `None` if `next` may follow `last`, `Some(true)` for a duplicate, and
     /// `Some(false)` for wrong order.
-    pub(super) fn violation(
+    pub(super) fn find_violation(
         self,
         last: (TypeThenId, i64),
         next: (TypeThenId, i64),
@@ -176,7 +176,7 @@ impl KindCheck {
     }
 
     /// Returns the name of the phase.
-    pub(super) const fn name(&self) -> &'static str {
+    pub(super) const fn phase_name(&self) -> &'static str {
         match self.kind {
             ObjectKind::Node => "check nodes",
             ObjectKind::Way => "check ways",
@@ -288,7 +288,7 @@ impl KindCheck {
                     found.ids.push(id);
                 }
             }
-            let violation = last.and_then(|last| order.violation(last, (key, version)));
+            let violation = last.and_then(|last| order.find_violation(last, (key, version)));
             if let Some(duplicate) = violation
                 && is_wanted
                 && self.checks_ids
@@ -332,7 +332,9 @@ impl KindCheck {
                 found.has_nested = true;
             } else if !sets[kind as usize].contains(id) && missing[kind as usize].insert(id) {
                 if found.dangling.len() < self.max_listed {
-                    found.dangling.push(Dangling::member(relation, kind, id))
+                    found
+                        .dangling
+                        .push(Dangling::missing_member(relation, kind, id))
                 } else {
                     found.more_members.push(relation, kind, id)
                 }
@@ -349,7 +351,7 @@ impl KindCheck {
         let (block, mut found) = (Block::parse_bare(payload)?, BlobFindings::default());
         block.for_each_member(|relation, kind, id| {
             if kind == ObjectKind::Relation && !relations.contains(id) {
-                self.add_dangling(Dangling::member(relation, kind, id), &mut found);
+                self.add_dangling(Dangling::missing_member(relation, kind, id), &mut found);
             }
         })?;
         Ok(found)
@@ -390,7 +392,7 @@ impl KindCheck {
         found: &mut BlobFindings,
     ) -> FormatResult<()> {
         let mut ways = way_ids(block)?.into_iter();
-        block.for_each_way_with_locations(
+        block.for_each_wanted_way(
             |_| true,
             |_, refs, stored| {
                 let Some(in_id) = ways.next() else { return };
@@ -400,7 +402,7 @@ impl KindCheck {
                         found.stored += 1;
                         return;
                     }
-                    self.add_dangling(Dangling::node(in_id, refs[index]), found);
+                    self.add_dangling(Dangling::missing_node(in_id, refs[index]), found);
                 });
             },
         )
@@ -417,7 +419,7 @@ impl KindCheck {
             found.references += refs.len() as u64;
             nodes.for_each_absent(refs, |index| {
                 let way = ways.partition_point(|(_, end)| *end <= index);
-                self.add_dangling(Dangling::node(ways[way].0, refs[index]), found);
+                self.add_dangling(Dangling::missing_node(ways[way].0, refs[index]), found);
             });
         })
     }

@@ -140,7 +140,7 @@ pub(super) fn check(
                 },
             )?;
     }
-    let false_features = false_features(source.file, source.plan, &findings);
+    let false_features = false_header_features(source.file, source.plan, &findings);
     let mut contents = findings.contents;
     contents.listed.sort_by_key(|fault| fault.blob);
     for (blob, what) in false_features {
@@ -181,14 +181,14 @@ impl ContentRules {
             repeated_keys,
         };
         if let Err(error) = facts {
-            found.faults.push(damage_fault(&error));
+            found.faults.push(undecodable_blob_fault(&error));
         }
         found
     }
 }
 
 /// Returns the fault to report for a blob that cannot be decoded.
-fn damage_fault(error: &FormatError) -> ContentFault {
+fn undecodable_blob_fault(error: &FormatError) -> ContentFault {
     ContentFault::new(None, error.to_string(), false)
 }
 
@@ -202,7 +202,7 @@ fn decode_and_check(
     match decoded {
         Err(Error::Blob { source, .. }) => Ok(BlobContents {
             number: entry.number,
-            faults: vec![damage_fault(&source)],
+            faults: vec![undecodable_blob_fault(&source)],
             ..BlobContents::default()
         }),
         decoded => decoded,
@@ -211,7 +211,7 @@ fn decode_and_check(
 
 /// Returns the contradictions between the blobs and the features that the header declares, each with the number of a
 /// blob, or with 0 for the file as a whole.
-fn false_features(
+fn false_header_features(
     file: &PbfFile,
     plan: &BlobPlan,
     findings: &ContentFindings,

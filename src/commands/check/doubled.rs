@@ -132,7 +132,7 @@ pub(super) fn check(
         || DoubledVisitor::new(&sorter),
         |found| found.into_iter().try_for_each(&mut take),
     )?;
-    find_equal(&sorter, &mut take, ctx)?;
+    find_equal_objects(&sorter, &mut take, ctx)?;
     Ok(all.finish())
 }
 
@@ -147,7 +147,7 @@ fn select_no_areas(block: &Block<'_>) -> FormatResult<Vec<bool>> {
 }
 
 /// Calls `take` with each object whose content is that of an object with a lower id.
-fn find_equal(
+fn find_equal_objects(
     sorter: &RowSorter,
     mut take: impl FnMut(DoubledObject) -> Result<()>,
     ctx: &Context,
@@ -156,7 +156,7 @@ fn find_equal(
     let mut first: Option<(u64, ContentRow)> = None;
     for rows in sorted.all_portions(u64::MAX, READ_MEMORY) {
         ctx.cancellation.check()?;
-        for (key, row) in rows?.keyed() {
+        for (key, row) in rows?.keys_and_rows() {
             let row = ContentRow::read(row)?;
             match &first {
                 Some((same, one)) if *same == key && one.hash == row.hash => {
@@ -325,7 +325,7 @@ impl<'s> DoubledVisitor<'s> {
 impl Visitor for DoubledVisitor<'_> {
     type Found = Vec<DoubledObject>;
 
-    fn node<'t>(
+    fn visit_node<'t>(
         &mut self,
         id: i64,
         _: Info<'_>,
@@ -342,7 +342,7 @@ impl Visitor for DoubledVisitor<'_> {
         Ok(())
     }
 
-    fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> FormatResult<()> {
+    fn visit_way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> FormatResult<()> {
         let object = (ObjectKind::Way, way.id());
         let points = locations
             .iter()
@@ -361,13 +361,13 @@ impl Visitor for DoubledVisitor<'_> {
         Ok(())
     }
 
-    fn relation(&mut self, relation: &Relation<'_>, _: &WayStore) -> FormatResult<()> {
+    fn visit_relation(&mut self, relation: &Relation<'_>, _: &WayStore) -> FormatResult<()> {
         let object = (ObjectKind::Relation, relation.id());
         self.check_keys_and_sort_tags(object, None, relation.tags());
         Ok(())
     }
 
-    fn take(&mut self, is_end: bool) -> FormatResult<Option<Self::Found>> {
+    fn take_result(&mut self, is_end: bool) -> FormatResult<Option<Self::Found>> {
         let is_ready = !self.found.is_empty() && (is_end || self.found.len() >= FINDINGS);
         Ok(is_ready.then(|| std::mem::take(&mut self.found)))
     }
@@ -391,7 +391,7 @@ fn put_in_fixed_order(points: &mut Vec<Point>) {
     let mut reversed: Vec<Point> = points.iter().rev().copied().collect();
     if is_closed {
         for ring in [&mut *points, &mut reversed] {
-            let first = least_rotation(ring);
+            let first = least_rotation_start(ring);
             ring.rotate_left(first);
         }
     }
@@ -406,7 +406,7 @@ fn put_in_fixed_order(points: &mut Vec<Point>) {
 /// Returns the index of the point with which the ring must begin to be lexicographically smallest. The ring does not
 /// repeat its first point at the end. Each comparison rules out a start index, or extends the common prefix of the
 /// rings that begin at two start indices.
-fn least_rotation(ring: &[Point]) -> usize {
+fn least_rotation_start(ring: &[Point]) -> usize {
     let len = ring.len();
     let (mut one, mut other, mut same) = (0, 1, 0);
     while one < len && other < len && same < len {

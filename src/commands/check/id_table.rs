@@ -45,7 +45,7 @@ impl<'f> IdRanges<'f> {
             ranges: Default::default(),
             sum: 0,
         };
-        let read = table.read_all(ctx, |section, range| {
+        let read = table.for_each_range(ctx, |section, range| {
             for blob in range.blobs {
                 let hash = hash_of_pair(section.kind, range.first, *blob);
                 found.sum = found.sum.wrapping_add(hash);
@@ -135,7 +135,7 @@ mod tests {
             sink.append(encoder.finish().unwrap()).unwrap();
         }
         let mut closed = sink.close().unwrap();
-        let writer = closed.id_table_writer().unwrap();
+        let writer = closed.begin_id_table().unwrap();
         let mut builder = IdTableBuilder::default();
         for (id, blob) in table {
             builder.add(ObjectKind::Node, id_rank(id), blob);

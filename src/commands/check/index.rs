@@ -79,7 +79,7 @@ enum SegmentUse {
 /// Decodes every blob and compares it with the table of contents and the index in its BlobHeader.
 pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> Result<IndexCheck> {
     let mut comparison = IndexComparison::new(file, max_listed);
-    let id_ranges = comparison.usable_ids(IdRanges::read(file, ctx)?);
+    let id_ranges = comparison.usable_id_ranges(IdRanges::read(file, ctx)?);
     let has_boxes_of_ways = file.has_spatial_layout();
     BlobPass::new("check index", &file.input, ctx)
         .with_memory_factor(2)
@@ -97,7 +97,7 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
                     };
                     scan_payload(payload, &mut found)?;
                     if has_boxes_of_ways {
-                        box_of_ways = Some(Block::parse_bare(payload)?.box_of_ways()?);
+                        box_of_ways = Some(Block::parse_bare(payload)?.bbox_of_way_locations()?);
                     }
                     if let Some(ranges) = &id_ranges {
                         ids = ranges.compare_blob(&entry, payload)?;
@@ -173,7 +173,7 @@ impl<'f> IndexComparison<'f> {
             Ok(found) => found,
             Err((entry, error)) => {
                 self.check.damaged += 1;
-                self.list(&entry, error.to_string());
+                self.list_problem(&entry, error.to_string());
                 self.advance_to_entry_of(&entry);
                 return;
             }
@@ -231,7 +231,10 @@ impl<'f> IndexComparison<'f> {
 
     /// Returns the ranges of the id table; `None` if the file has no id table or the table is damaged. Reports a
     /// damaged table as a difference.
-    fn usable_ids<'i>(&mut self, read: Option<FormatResult<IdRanges<'i>>>) -> Option<IdRanges<'i>> {
+    fn usable_id_ranges<'i>(
+        &mut self,
+        read: Option<FormatResult<IdRanges<'i>>>,
+    ) -> Option<IdRanges<'i>> {
         match read? {
             Ok(ranges) => Some(ranges),
             Err(problem) => {
@@ -277,11 +280,11 @@ impl<'f> IndexComparison<'f> {
 
     fn add_difference(&mut self, entry: &BlobEntry, what: &str) {
         self.check.differences += 1;
-        self.list(entry, what.to_owned());
+        self.list_problem(entry, what.to_owned());
     }
 
     /// Adds a problem to the list, if there is room.
-    fn list(&mut self, entry: &BlobEntry, what: String) {
+    fn list_problem(&mut self, entry: &BlobEntry, what: String) {
         if self.check.listed.len() < self.max_listed {
             let (blob, offset) = (entry.number, entry.offset);
             self.check.listed.push(Finding { blob, offset, what });
@@ -330,7 +333,7 @@ impl<'f> IndexComparison<'f> {
                 "the header: the summary of the table of contents differs from the blobs",
             ),
             (
-                plan.any(BlobFlags::DELETED) && !flags.history,
+                plan.any_has(BlobFlags::DELETED) && !flags.history,
                 "the table of contents: there are deleted versions",
             ),
         ];
@@ -346,5 +349,5 @@ fn lacks_locations(plan: &BlobPlan) -> bool {
         let references = entry.statistics.as_ref().map(|counts| counts.references);
         entry.kinds.single() == Some(ObjectKind::Way) && references.is_none_or(|count| count > 0)
     };
-    !plan.any(BlobFlags::LOCATIONS) && plan.entries.iter().any(has_nodes)
+    !plan.any_has(BlobFlags::LOCATIONS) && plan.entries.iter().any(has_nodes)
 }

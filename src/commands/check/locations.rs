@@ -43,11 +43,11 @@ pub(super) fn compare_with_nodes(
             return Ok(None);
         }
     };
-    let locations = locator.locate_only()?;
+    let locations = locator.locate_without_reader()?;
     let mut all = ComparedLocations::default();
     let compared = source.scan("compare locations").run(
         |entry| entry.kinds.contains(ObjectKind::Way),
-        |entry, block| compare_block(block, locations.of(entry)?, max_listed),
+        |entry, block| compare_block(block, locations.locations_of_blob(entry)?, max_listed),
         |found| all.add(found, max_listed),
     );
     match compared {
@@ -78,14 +78,14 @@ fn compare_block(
     let mut found = ComparedLocations::default();
     let (mut ways, mut nodes) = (way_ids(block)?.into_iter(), Vec::new());
     let mut failed = Ok(());
-    block.for_each_way_with_locations(
+    block.for_each_wanted_way(
         |_| true,
         |_, refs, stored| {
             let Some(in_id) = ways.next().filter(|_| failed.is_ok()) else {
                 return;
             };
             nodes.clear();
-            failed = of_nodes.find(refs, &mut nodes);
+            failed = of_nodes.append_locations(refs, &mut nodes);
             found.counts.references += refs.len() as u64;
             for (index, (id, node)) in refs.iter().zip(&nodes).enumerate() {
                 match (node, location_at(stored, index)) {
@@ -94,7 +94,7 @@ fn compare_block(
                     (Some(node), Some(stored)) if *node != stored => {
                         found.contradicting += 1;
                         if found.listed.len() < max_listed {
-                            found.listed.push(Dangling::node(in_id, *id));
+                            found.listed.push(Dangling::missing_node(in_id, *id));
                         }
                     }
                     (Some(_), _) => {}

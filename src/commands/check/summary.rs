@@ -115,7 +115,7 @@ impl Missing {
     }
 
     /// Adds `more` to the count of references from objects of kind `in_kind` to missing objects of kind `kind`.
-    pub(super) fn count(&mut self, kind: ObjectKind, in_kind: ObjectKind, more: u64) {
+    pub(super) fn add_count(&mut self, kind: ObjectKind, in_kind: ObjectKind, more: u64) {
         use ObjectKind::{Node, Relation, Way};
         let counter = match (kind, in_kind) {
             (Node, Way) => &mut self.nodes_in_ways,
@@ -177,7 +177,7 @@ pub struct Dangling {
 
 impl Dangling {
     /// Returns a reference from a way to a missing node.
-    pub(super) const fn node(way: i64, id: i64) -> Self {
+    pub(super) const fn missing_node(way: i64, id: i64) -> Self {
         Self {
             kind: ObjectKind::Node,
             id,
@@ -187,7 +187,7 @@ impl Dangling {
     }
 
     /// Returns a reference from a relation to a missing member.
-    pub(super) const fn member(relation: i64, kind: ObjectKind, id: i64) -> Self {
+    pub(super) const fn missing_member(relation: i64, kind: ObjectKind, id: i64) -> Self {
         Self {
             kind,
             id,
@@ -198,7 +198,7 @@ impl Dangling {
 }
 
 impl Summary {
-    pub(super) fn take_contents(&mut self, found: ContentFaults) {
+    pub(super) fn set_content_faults(&mut self, found: ContentFaults) {
         self.faults = Some(found.count);
         self.inexpressible = Some(found.inexpressible);
         self.repeated_keys = Some(found.repeated_keys);

@@ -17,7 +17,7 @@ pub(super) fn may_change_coast(options: &Options, ctx: &Context) -> Result<bool>
     let Some(directory) = &options.directory else {
         return Ok(true);
     };
-    let Some(known) = read_ways(&directory.join(WAYS))? else {
+    let Some(known) = read_coastline_ids(&directory.join(WAYS))? else {
         return Ok(true);
     };
     let changes = read_change_files(&options.changes, ctx)?;
@@ -34,7 +34,7 @@ pub(super) fn may_change_coast(options: &Options, ctx: &Context) -> Result<bool>
     }
     // No coastline itself has changed, so the coastlines of the input are those of the earlier run, with the same
     // nodes.
-    has_coastline_with(&nodes, options, ctx)
+    has_coastline_with_node(&nodes, options, ctx)
 }
 
 fn is_coastline(tag: (&str, &str)) -> bool {
@@ -42,7 +42,7 @@ fn is_coastline(tag: (&str, &str)) -> bool {
 }
 
 /// Whether a coastline of the input refers to one of the nodes.
-fn has_coastline_with(nodes: &IdSet, options: &Options, ctx: &Context) -> Result<bool> {
+fn has_coastline_with_node(nodes: &IdSet, options: &Options, ctx: &Context) -> Result<bool> {
     let reader = open_any(&options.coast.input, ctx)?;
     let reader = reader.kinds(KindSet::of(ObjectKind::Way));
     let found = reader.par_fold(
@@ -58,7 +58,7 @@ fn has_coastline_with(nodes: &IdSet, options: &Options, ctx: &Context) -> Result
 }
 
 /// Reads the ids of the coastlines of an earlier run; `None` if there is no file at `path`.
-fn read_ways(path: &Path) -> Result<Option<IdSet>> {
+fn read_coastline_ids(path: &Path) -> Result<Option<IdSet>> {
     let Ok(text) = fs::read_to_string(path) else {
         return Ok(None);
     };

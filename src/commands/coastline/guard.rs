@@ -195,12 +195,12 @@ impl LandCensus {
             PathBuf::from(path)
         };
         match file.extension().and_then(|ending| ending.to_str()) {
-            Some("shp") => Self::of_shapefile(&file),
-            _ => Self::of_region_file(&file),
+            Some("shp") => Self::read_shapefile(&file),
+            _ => Self::read_region_file(&file),
         }
     }
 
-    fn of_shapefile(path: &Path) -> Result<Self> {
+    fn read_shapefile(path: &Path) -> Result<Self> {
         let mut reader = ShapefileReader::open(path)?;
         let mut collector = LandCollector::default();
         while let Some(rings) = reader.next_rings()? {
@@ -212,7 +212,7 @@ impl LandCensus {
         Ok(collector.finish())
     }
 
-    fn of_region_file(path: &Path) -> Result<Self> {
+    fn read_region_file(path: &Path) -> Result<Self> {
         let mut collector = LandCollector::default();
         for (ring, is_hole) in read_shape(path, None)?.rings() {
             collector.add(&ring.points, is_hole, false);

@@ -43,7 +43,7 @@ pub(super) enum LayerPlace {
 impl LayerSpec {
     /// Returns the files of a directory: lines, whole land, and problems; with `is_split` also land and water in cells,
     /// and otherwise whole water. The names are those that map makers expect.
-    pub(super) fn of_directory(is_split: bool, projections: &[Projection]) -> Vec<Self> {
+    pub(super) fn all_for_directory(is_split: bool, projections: &[Projection]) -> Vec<Self> {
         let mut specs = Vec::new();
         let mut add = |layer, is_split, projection, path: String, format| {
             specs.push(Self {
@@ -97,7 +97,7 @@ impl LayerSpec {
         match (&self.place, &self.format) {
             (LayerPlace::Directory(_), _) => Vec::new(),
             (LayerPlace::Target(target), LayerFormat::Shapefile) => {
-                let ending = |ending: &str| target_of_ending(target, ending);
+                let ending = |ending: &str| target_with_ending(target, ending);
                 SHAPEFILE_ENDINGS.into_iter().map(ending).collect()
             }
             (LayerPlace::Target(target), _) => vec![target.clone()],
@@ -147,7 +147,7 @@ impl LayerSpec {
         let mut open = |ending: &str| -> Result<OpenOutput> {
             match (&self.place, directory.as_mut()) {
                 (LayerPlace::Target(target), _) => {
-                    OpenOutput::open(target_of_ending(target, ending), ctx)
+                    OpenOutput::open(target_with_ending(target, ending), ctx)
                 }
                 (LayerPlace::Directory(path), Some(directory)) => {
                     directory.open(&path.with_extension(ending))
@@ -188,10 +188,10 @@ impl LayerSpec {
 
 /// Returns the target of the file of a Shapefile that has the given ending. Returns `target` itself if the ending is
 /// empty or the target is not a file.
-fn target_of_ending(target: &OutputTarget, ending: &str) -> OutputTarget {
+fn target_with_ending(target: &OutputTarget, ending: &str) -> OutputTarget {
     match target {
         OutputTarget::File { path, overwrite } if !ending.is_empty() => {
-            OutputTarget::named(path.with_extension(ending), *overwrite)
+            OutputTarget::named_file(path.with_extension(ending), *overwrite)
         }
         target => target.clone(),
     }
@@ -241,7 +241,7 @@ impl LayerWriter {
 }
 
 /// Whether an open file in an output directory was written by an earlier run.
-pub(super) fn is_of_earlier_run(path: &Path, file: &File) -> bool {
+pub(super) fn is_from_earlier_run(path: &Path, file: &File) -> bool {
     let mut start = Vec::new();
     let read = file.take(1 << 12).read_to_end(&mut start);
     let shown = path.to_string_lossy();
@@ -249,7 +249,7 @@ pub(super) fn is_of_earlier_run(path: &Path, file: &File) -> bool {
         return false;
     };
     let specs = [true, false].map(|is_split| {
-        LayerSpec::of_directory(is_split, &[Projection::Degrees, Projection::WebMercator])
+        LayerSpec::all_for_directory(is_split, &[Projection::Degrees, Projection::WebMercator])
     });
     let mut names = specs.iter().flatten().filter_map(|spec| match &spec.place {
         LayerPlace::Directory(path) => Some((path, spec.projection)),

@@ -71,9 +71,9 @@ pub(super) fn pieces<'c>(
         cell_e7: if is_wide { QUARTER_E7 } else { WHOLE_E7 },
         overlap_e7: 0,
     };
-    let water = needs(CoastLayer::Water, false).then(|| cells(coast, whole, false));
+    let water = needs(CoastLayer::Water, false).then(|| cell_pieces(coast, whole, false));
     let is_split = needs(CoastLayer::Land, true) || needs(CoastLayer::Water, true);
-    let split = is_split.then(|| cells(coast, grid, true));
+    let split = is_split.then(|| cell_pieces(coast, grid, true));
     lines
         .chain(problems)
         .chain(land)
@@ -97,7 +97,7 @@ fn region_box(coast: &Coast) -> Option<Extent> {
 }
 
 /// Returns the cells of a grid that share points with the region.
-fn cells<'c>(
+fn cell_pieces<'c>(
     coast: &'c Coast,
     grid: Grid,
     is_split: bool,
@@ -142,7 +142,7 @@ impl LayerPiece<'_> {
             let known = made.iter().position(|(known, _)| *known == key);
             let at = known.unwrap_or(made.len());
             if at == made.len() {
-                made.push((key, self.rows(spec)));
+                made.push((key, self.rows_for_file(spec)));
             }
             let (_, rows) = &made[at];
             if !rows.is_empty() {
@@ -164,7 +164,7 @@ impl LayerPiece<'_> {
     }
 
     /// Returns the rows of the piece for a file; an empty list if the file does not contain pieces of this kind.
-    fn rows(&self, spec: &LayerSpec) -> Vec<CoastRow> {
+    fn rows_for_file(&self, spec: &LayerSpec) -> Vec<CoastRow> {
         match (self, spec.layer, spec.is_split) {
             (Self::Lines(lines), CoastLayer::Lines, _) => lines.iter().map(line_row).collect(),
             (Self::Problems(problems), CoastLayer::Errors, _) => {
@@ -198,16 +198,16 @@ impl CoastCell {
         };
         let cut = (bounds != self.land.bounds).then(|| {
             let region = self.region.clone();
-            let region = region.map(|region| region.within(bounds));
-            (self.land.clone().within(bounds), region)
+            let region = region.map(|region| region.cut_to_box(bounds));
+            (self.land.clone().cut_to_box(bounds), region)
         });
         let (land, region) = match &cut {
             Some((land, region)) => (land, region.as_ref()),
             None => (&self.land, self.region.as_ref()),
         };
         match (layer, region) {
-            (CoastLayer::Water, Some(region)) => region.without(land),
-            (CoastLayer::Water, None) => land.rest(),
+            (CoastLayer::Water, Some(region)) => region.difference_polygons(land),
+            (CoastLayer::Water, None) => land.outside_polygons(),
             _ => land.polygons(),
         }
     }
@@ -221,7 +221,9 @@ fn cut_to_map(polygon: &AreaPolygon, projection: Projection) -> Vec<AreaPolygon>
     match intersection(&extent, &projection.bounds()) {
         None => Vec::new(),
         Some(bounds) if bounds == extent => vec![polygon.clone()],
-        Some(bounds) => BoxPart::new(extent, [polygon]).within(bounds).polygons(),
+        Some(bounds) => BoxPart::new(extent, [polygon])
+            .cut_to_box(bounds)
+            .polygons(),
     }
 }
 

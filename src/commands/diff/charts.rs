@@ -194,7 +194,7 @@ impl ChangeCharts {
                 let located = locations.get(middle).copied().flatten();
                 let nodes = &mut self.nodes[usize::from(change == Change::Deleted)];
                 match (located, refs.get(middle)) {
-                    (Some(location), _) => self.add_location(change, e7(location)),
+                    (Some(location), _) => self.add_location(change, lat_lon_e7(location)),
                     (None, Some(node)) if nodes.len() < MAX_PLACED_WAYS => {
                         nodes.push((*node, change));
                     }
@@ -243,7 +243,7 @@ impl ChangeCharts {
                 let time = side.file.header.replication_timestamp;
                 time.map(format_timestamp)
             }),
-            boxes: pages::boxes(&new.plan).0,
+            boxes: pages::sample_blob_boxes(&new.plan).0,
             edits: self.edits,
             times: Times::of(&self.hours),
             keys: Names::of(self.keys),
@@ -285,7 +285,7 @@ impl ChangeCharts {
                     let nodes = ends.map_or(&[][..], |(first, last)| within(first, last));
                     let mut found = Vec::new();
                     reader.decode(&entry, |payload| {
-                        find_places(nodes, &Block::parse(payload)?, &mut found)
+                        find_node_locations(nodes, &Block::parse(payload)?, &mut found)
                     })?;
                     Ok(found)
                 },
@@ -313,7 +313,7 @@ impl ChangeCharts {
 }
 
 /// Appends to `found` the locations of those nodes of a block that are in `nodes`. `nodes` are in canonical order.
-fn find_places(
+fn find_node_locations(
     nodes: &[(i64, Change)],
     block: &Block<'_>,
     found: &mut Vec<(Change, (i64, i64))>,
@@ -331,7 +331,7 @@ fn find_places(
 }
 
 /// Returns the latitude and the longitude of a location in units of 1e-7 degree.
-fn e7(location: Location) -> (i64, i64) {
+fn lat_lon_e7(location: Location) -> (i64, i64) {
     (location.lat_e7().into(), location.lon_e7().into())
 }
 

@@ -143,15 +143,15 @@ impl<'d, C: DifferenceCounts> Comparison<'d, C> {
     }
 
     /// Whether the differences are written or collected as changes.
-    const fn makes_changes(&self) -> bool {
+    const fn has_change_output(&self) -> bool {
         matches!(self.format, Some(Format::Osc(_)))
     }
 
     /// Whether the references whose stored locations differ have to be found even if the ways also differ in other
     /// respects.
-    const fn needs_moved(&self) -> bool {
+    const fn needs_moved_references(&self) -> bool {
         let has_details = matches!(self.format, Some(Format::Text { details: true, .. }));
-        has_details || C::IS_WANTED || self.makes_changes()
+        has_details || C::IS_WANTED || self.has_change_output()
     }
 
     /// Compares the objects of a merge step and sends the differences.
@@ -213,7 +213,7 @@ impl<'d, C: DifferenceCounts> Comparison<'d, C> {
         let shows_common = matches!(self.format, Some(Format::Text { common: true, .. }));
         // A change file cannot be made from a file in which an object occurs twice. The objects are compared to find
         // such an object, even if both files have it twice.
-        let may_repeat = self.makes_changes() && !entry.flags.has(BlobFlags::UNIQUE_IDS);
+        let may_repeat = self.has_change_output() && !entry.flags.has(BlobFlags::UNIQUE_IDS);
         let is_needed =
             |source: &&Source| source.file == 1 && self.locations.needs_blob(&source.entry);
         let (Some(kind), false, true) = (
@@ -248,7 +248,7 @@ impl<'d, C: DifferenceCounts> Comparison<'d, C> {
         shard: &Shard,
         results: &PassResults<'_, StepFindings<C>>,
     ) -> Result<StepFindings<C>, (Option<&'a Source>, FormatError)> {
-        let is_strict = self.makes_changes();
+        let is_strict = self.has_change_output();
         let [mut old, mut new] = sides
             .each_ref()
             .map(|blocks| ShardCursor::new(blocks, shard, self.kinds, is_strict));
@@ -256,13 +256,13 @@ impl<'d, C: DifferenceCounts> Comparison<'d, C> {
         new.advance()?;
         let mut pair = Pair::new(self);
         loop {
-            let source = old.source().or_else(|| new.source());
+            let source = old.source_of_head().or_else(|| new.source_of_head());
             let fail = |error| (source, error);
             let order = match (&old.head, &new.head) {
                 (None, None) => break,
                 (Some(_), None) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
-                (Some(old), Some(new)) => self.rank(old).cmp(&self.rank(new)),
+                (Some(old), Some(new)) => self.sort_key(old).cmp(&self.sort_key(new)),
             };
             let (left, right) = (
                 old.head.filter(|_| order != Ordering::Greater),
@@ -270,7 +270,14 @@ impl<'d, C: DifferenceCounts> Comparison<'d, C> {
             );
             pair.compare(left, right).map_err(|error| {
                 let is_old = left.is_some_and(|left| right.is_none() || left.is_invalid());
-                (if is_old { old.source() } else { new.source() }, error)
+                (
+                    if is_old {
+                        old.source_of_head()
+                    } else {
+                        new.source_of_head()
+                    },
+                    error,
+                )
             })?;
             if let Some(part) = pair.take_chunk() {
                 send_part(part, results).map_err(fail)?;
@@ -287,7 +294,7 @@ impl<'d, C: DifferenceCounts> Comparison<'d, C> {
 
     /// Returns the key by which objects are ordered and matched. It includes the version if objects are matched by
     /// version.
-    fn rank(&self, head: &Head<'_>) -> (TypeThenId, i64) {
+    fn sort_key(&self, head: &Head<'_>) -> (TypeThenId, i64) {
         let version = if self.history { head.object.version } else { 0 };
         (head.object.key, version)
     }
@@ -333,7 +340,7 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
         let Some(known) = old.or(new) else {
             return Ok(());
         };
-        let id = ObjectId::of_key(known.object.key);
+        let id = ObjectId::from_sort_key(known.object.key);
         if !self.comparison.selects(id) {
             return Ok(());
         }
@@ -348,7 +355,7 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
             (Some(_), None) => Report::Left,
             _ => Report::Right,
         };
-        self.found.summary.counts_mut(id.kind).count(report);
+        self.found.summary.counts_mut(id.kind).count_object(report);
         if C::IS_WANTED && report != Report::Same {
             self.count_difference(report, old, new)?;
         }
@@ -416,7 +423,7 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
         self.new.fill(&new.object, new.block)?;
         self.moved.clear();
         let equality = comparison.equality;
-        let exact = equality.tag_order || (comparison.makes_changes() && equality.metadata);
+        let exact = equality.tag_order || (comparison.has_change_output() && equality.metadata);
         let is_equal = equality.holds_between(&self.old, &self.new, exact);
         let content = Equality {
             metadata: false,
@@ -424,7 +431,7 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
         };
         let has_equal_content = is_equal
             || equality.metadata && content.holds_between(&self.old, &self.new, equality.tag_order);
-        if has_equal_content || comparison.needs_moved() {
+        if has_equal_content || comparison.needs_moved_references() {
             let found = locations.find_moved(&self.old, &self.new, &mut self.moved);
             found.map_err(|error| FormatError::with(error.to_string()))?;
             let has_moved = is_equal && !self.moved.is_empty();
@@ -444,7 +451,7 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
         match self.blocks {
             Some((known, alike)) if known == blocks => alike,
             _ => {
-                let alike = old.shares_string_table(new);
+                let alike = old.shares_strings_and_units(new);
                 self.blocks = Some((blocks, alike));
                 alike
             }

@@ -60,7 +60,7 @@ impl<'a> ShardCursor<'a> {
     }
 
     /// Returns the blob that contains the object in `head`.
-    pub(super) fn source(&self) -> Option<&'a Source> {
+    pub(super) fn source_of_head(&self) -> Option<&'a Source> {
         self.current.as_ref().map(|(source, _, _)| *source)
     }
 
@@ -81,7 +81,7 @@ impl<'a> ShardCursor<'a> {
                 continue;
             };
             if self.last > Some(object.key) {
-                let id = ObjectId::of_key(object.key);
+                let id = ObjectId::from_sort_key(object.key);
                 let cause =
                     format!("{id} is out of order although the file declares canonical order");
                 return Err(fail(FormatError::with(cause).advise(Advice::Sort)));
@@ -104,7 +104,7 @@ impl<'a> ShardCursor<'a> {
 
 /// Returns the error for a file that contains an object more than once. Changes cannot be derived from that file.
 pub(super) fn repeated_object_error(key: TypeThenId) -> FormatError {
-    let object = ObjectId::of_key(key);
+    let object = ObjectId::from_sort_key(key);
     FormatError::repetition(
         object,
         "changes can only be derived from files that have each object once",

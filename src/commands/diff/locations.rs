@@ -68,7 +68,7 @@ impl<'s> LocationRule<'s> {
             Compared::Nothing
         } else if changes.is_none() && options.equality.way_locations {
             Compared::Everything
-        } else if !is_history && may_depend_on_ways(sides) {
+        } else if !is_history && may_need_stored_locations(sides) {
             Compared::OfAbsentNodes
         } else {
             Compared::Nothing
@@ -127,7 +127,7 @@ impl<'s> LocationRule<'s> {
         if self.compared == Compared::Everything || ids.all(is_dropped) {
             return Ok(());
         }
-        let nodes = self.nodes()?;
+        let nodes = self.ids_of_nodes()?;
         moved.retain(|index| {
             let id = refs.get(*index);
             id.is_some_and(|id| is_dropped(id) || !nodes.contains(*id))
@@ -144,7 +144,7 @@ impl<'s> LocationRule<'s> {
     }
 
     /// Returns the ids of the nodes of both files. Reads them at the first call.
-    fn nodes(&self) -> Result<Arc<IdSet>> {
+    fn ids_of_nodes(&self) -> Result<Arc<IdSet>> {
         let mut known = lock(&self.nodes);
         if let Some(nodes) = &*known {
             return Ok(nodes.clone());
@@ -217,7 +217,7 @@ pub(super) fn for_each_moved(
 }
 
 /// Whether the ways of both files store locations, and one of the files may lack nodes of its ways.
-fn may_depend_on_ways(sides: &[order::Side; 2]) -> bool {
+fn may_need_stored_locations(sides: &[order::Side; 2]) -> bool {
     let form = |side: &order::Side| LocationForm::of_header(&side.file.header, true);
     sides.iter().all(has_located_ways) && sides.iter().any(|side| form(side).may_lack_nodes())
 }
@@ -256,7 +256,7 @@ fn read_nodes(
 }
 
 /// Returns the content hash of a blob, and the length of its payload; `None` if the hash is not known.
-fn content(entry: &BlobEntry) -> Option<(u64, u32)> {
+fn content_key(entry: &BlobEntry) -> Option<(u64, u32)> {
     let is_known = entry.flags.has(BlobFlags::HASHED);
     is_known.then_some((entry.hash, entry.payload_len))
 }
@@ -273,7 +273,7 @@ impl DroppedNodes {
         ctx.expect_phases(1);
         Scan::without_strings("look up ways", &new.file, &new.plan, ctx).run(
             BlobEntry::may_have_locations,
-            |entry, block| Ok((entry.offset, located_among(&gone, block)?)),
+            |entry, block| Ok((entry.offset, nodes_with_stored_location(&gone, block)?)),
             |(offset, ids)| {
                 if !ids.is_empty() {
                     dropped.blobs.insert(offset);
@@ -288,13 +288,14 @@ impl DroppedNodes {
 /// Returns the nodes that only the first of two files has. Does not read blobs that both files have.
 fn nodes_only_in_first(sides: [&order::Side; 2], ctx: &Context) -> Result<IdSet> {
     let contents = sides.map(|side| {
-        let contents = side.plan.entries.iter().filter_map(content);
+        let contents = side.plan.entries.iter().filter_map(content_key);
         contents.collect::<FxHashSet<_>>()
     });
     let mut sets = Vec::new();
     for (side, others) in sides.into_iter().zip(contents.iter().rev()) {
         let ids = SharedIdSet::default();
-        let is_shared = |entry: &BlobEntry| content(entry).is_some_and(|key| others.contains(&key));
+        let is_shared =
+            |entry: &BlobEntry| content_key(entry).is_some_and(|key| others.contains(&key));
         ctx.expect_phases(1);
         read_nodes(side, |entry| !is_shared(entry), &ids, ctx)?;
         sets.push(ids.into_set(ctx.jobs));
@@ -306,8 +307,8 @@ fn nodes_only_in_first(sides: [&order::Side; 2], ctx: &Context) -> Result<IdSet>
 }
 
 /// Returns those of the `wanted` nodes whose locations the ways of a block store.
-fn located_among(wanted: &IdSet, block: &Block<'_>) -> FormatResult<Vec<i64>> {
-    let (nodes, mut found) = (WayNodes::of(block)?, Vec::new());
+fn nodes_with_stored_location(wanted: &IdSet, block: &Block<'_>) -> FormatResult<Vec<i64>> {
+    let (nodes, mut found) = (WayNodes::from_block(block)?, Vec::new());
     for_each_stored_location(block, &nodes, wanted, |_, id, location| {
         if location.is_some_and(Location::is_on_earth) {
             found.push(id);

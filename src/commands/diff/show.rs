@@ -49,7 +49,7 @@ impl SignedText {
             (_, Report::Different) => "*",
             (_, Report::Same) => " ",
         };
-        for line in self.text.take_plain().split_inclusive('\n') {
+        for line in self.text.take_unencoded_text().split_inclusive('\n') {
             if line != "\n" {
                 out.push_str(sign);
             }
@@ -84,7 +84,7 @@ pub(super) fn put_details(
     match (&old.body, &new.body) {
         (ObjectBody::Way { refs: one, .. }, ObjectBody::Way { refs: two, .. }) if one != two => {
             let shown = |refs: &[i64]| to_texts(refs, |id| format!("n{id}"));
-            put_lists(out, "nodes", shown(one), shown(two));
+            put_list_difference(out, "nodes", shown(one), shown(two));
         }
         (ObjectBody::Relation { members: one }, ObjectBody::Relation { members: two })
             if one != two =>
@@ -92,10 +92,14 @@ pub(super) fn put_details(
             let shown = |members: &[Member<'_>]| {
                 to_texts(members, |member| {
                     let letter = member.kind.letter();
-                    format!("{letter}{}@{}", member.id, printable(member.role))
+                    format!(
+                        "{letter}{}@{}",
+                        member.id,
+                        escape_control_chars(member.role)
+                    )
                 })
             };
-            put_lists(out, "members", shown(one), shown(two));
+            put_list_difference(out, "members", shown(one), shown(two));
         }
         _ => {}
     }
@@ -139,7 +143,10 @@ fn put_attributes(out: &mut String, old: &Side<'_>, new: &Side<'_>, equality: Eq
             );
         }
         if !equality.ignore_user {
-            line("user", infos.map(|info| info.user.map(printable)));
+            line(
+                "user",
+                infos.map(|info| info.user.map(escape_control_chars)),
+            );
         }
     }
 }
@@ -147,13 +154,18 @@ fn put_attributes(out: &mut String, old: &Side<'_>, new: &Side<'_>, equality: Eq
 fn put_tags(out: &mut String, old: &Object<'_>, new: &Object<'_>) {
     for (sign, these, others) in [('-', &old.tags, &new.tags), ('+', &new.tags, &old.tags)] {
         for (key, value) in these.iter().filter(|tag| !others.contains(tag)) {
-            let _ = writeln!(out, "    {sign}{}={}", printable(key), printable(value));
+            let _ = writeln!(
+                out,
+                "    {sign}{}={}",
+                escape_control_chars(key),
+                escape_control_chars(value)
+            );
         }
     }
 }
 
 /// Appends a line with two lists, without the start and the end that the lists have in common.
-fn put_lists(out: &mut String, name: &str, old: Vec<String>, new: Vec<String>) {
+fn put_list_difference(out: &mut String, name: &str, old: Vec<String>, new: Vec<String>) {
     let start = old
         .iter()
         .zip(&new)
@@ -183,7 +195,7 @@ fn to_texts<T>(steps: &[T], shown: impl Fn(&T) -> String) -> Vec<String> {
 }
 
 /// Returns the text with control characters escaped.
-fn printable(text: &str) -> String {
+fn escape_control_chars(text: &str) -> String {
     let escape = |char: char| {
         if char.is_control() {
             char.escape_default().collect::<String>()

@@ -28,7 +28,7 @@ pub(super) struct FeatureBuilder<'s, O> {
 }
 
 /// Empties a list, so that it can be used for tags with another lifetime.
-fn recycled<'a>(mut tags: TagList<'_>) -> TagList<'a> {
+fn reuse_list<'a>(mut tags: TagList<'_>) -> TagList<'a> {
     tags.clear();
     // `collect` reuses the memory of a vector if the new elements have the same size as the old ones.
     tags.into_iter().map(|_| ("", "")).collect()
@@ -38,10 +38,10 @@ impl<O: FeatureOutput> Visitor for FeatureBuilder<'_, O> {
     type Found = ExportPart<O::Part>;
 
     fn select(&self, block: &Block<'_>) -> FormatResult<Option<Vec<bool>>> {
-        self.shared.visited(block)
+        self.shared.select_visited(block)
     }
 
-    fn node<'t>(
+    fn visit_node<'t>(
         &mut self,
         id: i64,
         info: Info<'_>,
@@ -52,14 +52,14 @@ impl<O: FeatureOutput> Visitor for FeatureBuilder<'_, O> {
             let kind = ObjectKind::Node;
             let object = (ObjectId { kind, id }, || false);
             let is_selected = builder.still_selects(object, &info, tags);
-            if is_selected && builder.shared.rules.retain(tags) {
+            if is_selected && builder.shared.rules.retain_written_tags(tags) {
                 builder.put_point(id, info, location, tags);
             }
         });
         Ok(())
     }
 
-    fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> FormatResult<()> {
+    fn visit_way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> FormatResult<()> {
         self.with_tags(way.tags(), |builder, tags| {
             let (kind, id) = (ObjectKind::Way, way.id());
             let object = (ObjectId { kind, id }, || is_closed_way(way));
@@ -70,7 +70,7 @@ impl<O: FeatureOutput> Visitor for FeatureBuilder<'_, O> {
         Ok(())
     }
 
-    fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> FormatResult<()> {
+    fn visit_relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> FormatResult<()> {
         let shared = self.shared;
         if let Some(collector) = shared.needs.relations {
             collector.add(relation, ways);
@@ -82,7 +82,7 @@ impl<O: FeatureOutput> Visitor for FeatureBuilder<'_, O> {
         }
         if rules.is_line_relation(relation.tags()) {
             self.with_tags(relation.tags(), |builder, tags| {
-                if rules.retain(tags) {
+                if rules.retain_written_tags(tags) {
                     builder.put_relation_lines(relation, ways, tags);
                 }
             });
@@ -92,14 +92,14 @@ impl<O: FeatureOutput> Visitor for FeatureBuilder<'_, O> {
         }
         let tags = relation.tags().filter(|(key, _)| *key != "type");
         self.with_tags(tags, |builder, tags| {
-            if rules.retain(tags) {
+            if rules.retain_written_tags(tags) {
                 builder.put_relation_area(relation, ways, tags);
             }
         });
         Ok(())
     }
 
-    fn take(&mut self, is_end: bool) -> FormatResult<Option<Self::Found>> {
+    fn take_result(&mut self, is_end: bool) -> FormatResult<Option<Self::Found>> {
         self.writer.take(is_end)
     }
 
@@ -130,7 +130,7 @@ impl<'s, O: FeatureOutput> FeatureBuilder<'s, O> {
         tags: impl Iterator<Item = (&'t str, &'t str)>,
         make: impl FnOnce(&mut Self, &mut TagList<'t>),
     ) {
-        let mut list = recycled(std::mem::take(&mut self.tags));
+        let mut list = reuse_list(std::mem::take(&mut self.tags));
         list.extend(tags);
         self.writer.repeated_keys = if self.shared.rules.keeps_repeated_keys {
             0
@@ -138,7 +138,7 @@ impl<'s, O: FeatureOutput> FeatureBuilder<'s, O> {
             retain_unique(&mut list)
         };
         make(self, &mut list);
-        self.tags = recycled(list);
+        self.tags = reuse_list(list);
     }
 
     /// Whether the filter still selects the current object if only the first tag with each key counts. The filter has
@@ -179,12 +179,12 @@ impl<'s, O: FeatureOutput> FeatureBuilder<'s, O> {
             ..
         } = self;
         let (is_line, is_area) = shared.rules.way_forms(tags, locations);
-        if !(is_line || is_area) || !shared.rules.retain(tags) {
+        if !(is_line || is_area) || !shared.rules.retain_written_tags(tags) {
             return;
         }
         let (object, id, info) = ((ObjectKind::Way, way.id()), way.id(), way.info());
         let report = &mut |problem| writer.add_problem(problem);
-        let Some(points) = geometry.line(id, way.refs(), locations, report) else {
+        let Some(points) = geometry.line_of_way(id, way.refs(), locations, report) else {
             return;
         };
         if is_line {

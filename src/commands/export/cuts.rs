@@ -63,7 +63,7 @@ impl Cuts {
             return on_map;
         };
         if let Some(region) = &self.region
-            && !meets(region, &judged)
+            && !region_meets(region, &judged)
         {
             return CutGeometry::Outside;
         }
@@ -74,7 +74,7 @@ impl Cuts {
                 CutGeometry::Whole
             };
         };
-        match clipped(clip, &judged) {
+        match clip_geometry(clip, &judged) {
             CutGeometry::Whole => on_map,
             clipped => clipped,
         }
@@ -105,7 +105,7 @@ impl Cuts {
 }
 
 /// Whether a region shares a point with a geometry.
-fn meets(region: &Region, geometry: &Geometry<'_>) -> bool {
+fn region_meets(region: &Region, geometry: &Geometry<'_>) -> bool {
     match geometry {
         Geometry::Point(point) => region.contains(*point),
         Geometry::LineString(points) => region.meets_line(points),
@@ -117,14 +117,14 @@ fn meets(region: &Region, geometry: &Geometry<'_>) -> bool {
 }
 
 /// Cuts a geometry at the edges of a region.
-fn clipped(clip: &Clip, geometry: &Geometry<'_>) -> CutGeometry {
+fn clip_geometry(clip: &Clip, geometry: &Geometry<'_>) -> CutGeometry {
     match geometry {
         Geometry::Point(point) if clip.has(*point) => CutGeometry::Whole,
         Geometry::Point(_) => CutGeometry::Outside,
         geometry => cut(
             geometry,
-            |line| clip.line(line),
-            |polygon| clip.polygon(polygon.rings()),
+            |line| clip.parts_of_line(line),
+            |polygon| clip.parts_of_polygon(polygon.rings()),
         ),
     }
 }
@@ -138,7 +138,9 @@ fn cut(
 ) -> CutGeometry {
     match geometry {
         Geometry::Point(_) => CutGeometry::Whole,
-        Geometry::LineString(points) => line_parts(points).map_or(CutGeometry::Whole, of_lines),
+        Geometry::LineString(points) => {
+            line_parts(points).map_or(CutGeometry::Whole, lines_or_outside)
+        }
         Geometry::MultiLineString(lines) => {
             let parts: Vec<_> = lines.iter().map(|line| line_parts(line)).collect();
             if parts.iter().all(Option::is_none) {
@@ -146,7 +148,7 @@ fn cut(
             }
             let pairs = lines.iter().zip(parts);
             let parts = pairs.flat_map(|(line, parts)| parts.unwrap_or_else(|| vec![line.clone()]));
-            of_lines(parts.collect())
+            lines_or_outside(parts.collect())
         }
         Geometry::MultiPolygon(polygons) => {
             let parts: Vec<_> = polygons.iter().map(&polygon_parts).collect();
@@ -169,7 +171,7 @@ fn cut(
     }
 }
 
-fn of_lines(lines: Vec<Vec<Point>>) -> CutGeometry {
+fn lines_or_outside(lines: Vec<Vec<Point>>) -> CutGeometry {
     if lines.is_empty() {
         CutGeometry::Outside
     } else {

@@ -53,7 +53,7 @@ impl FeaturePass<'_> {
         };
         let mut totals = Tally::default();
         let index_type = pass.run(
-            |block| shared.selected_relations(block),
+            |block| shared.select_relations(block),
             || FeatureBuilder::new(&shared, output()),
             |found| match (found, &mut report) {
                 (ExportPart::Features(part), _) => take(part),

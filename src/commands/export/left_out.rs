@@ -15,7 +15,7 @@ pub(crate) fn warn_of_left_out(summary: &Summary, incomplete: Incomplete, ctx: &
         Incomplete::LeaveOut => summary.incomplete,
         Incomplete::Keep => 0,
     };
-    geometry_problem::warn_of_left_out(&summary.errors, relations, ctx);
+    geometry_problem::warn_of_left_out_objects(&summary.errors, relations, ctx);
 }
 
 /// Warns if there is no feature, and says why.

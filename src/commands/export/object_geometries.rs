@@ -42,41 +42,41 @@ impl ObjectGeometries {
         match &object.body {
             ObjectBody::Node { location } => {
                 let point = GeometryMaker::point(id, *location, &mut |_| {});
-                let is_feature = rules.retain(&mut tags);
-                cut(&self.cuts, Geometry::Point(point.filter(|_| is_feature)?))
+                let is_feature = rules.retain_written_tags(&mut tags);
+                cut_geometry(&self.cuts, Geometry::Point(point.filter(|_| is_feature)?))
             }
             ObjectBody::Way { refs, .. } => {
                 let (is_line, _) = rules.way_forms(&tags, locations);
-                let is_feature = rules.retain(&mut tags);
+                let is_feature = rules.retain_written_tags(&mut tags);
                 let refs = refs.iter().copied();
-                let line = geometry.line(id, refs.clone(), locations, &mut |_| {});
+                let line = geometry.line_of_way(id, refs.clone(), locations, &mut |_| {});
                 let line = line.filter(|_| is_feature)?;
                 // With the default rules, a way becomes a line or an area, and not both.
                 if is_line {
-                    return cut(&self.cuts, Geometry::LineString(line));
+                    return cut_geometry(&self.cuts, Geometry::LineString(line));
                 }
                 let polygons = geometry.polygons_of_line(id, refs, &mut |_| {});
-                cut(&self.cuts, Geometry::MultiPolygon(&polygons))
+                cut_geometry(&self.cuts, Geometry::MultiPolygon(&polygons))
             }
             ObjectBody::Relation { members } => {
                 let (type_of, members) = (object.tags.iter().copied(), members.iter().copied());
                 if rules.is_line_relation(type_of.clone()) {
                     let found = RelationLines::of(id, type_of, members, ways);
-                    return cut(&self.cuts, Geometry::MultiLineString(&found.lines));
+                    return cut_geometry(&self.cuts, Geometry::MultiLineString(&found.lines));
                 }
                 tags.retain(|(key, _)| *key != "type");
-                if !is_area(type_of) || !rules.retain(&mut tags) {
+                if !is_area(type_of) || !rules.retain_written_tags(&mut tags) {
                     return None;
                 }
                 let polygons = geometry.polygons_of_relation(id, members, ways, &mut |_| {});
-                cut(&self.cuts, Geometry::MultiPolygon(&polygons))
+                cut_geometry(&self.cuts, Geometry::MultiPolygon(&polygons))
             }
         }
     }
 }
 
 /// Cuts a geometry. Returns `None` if nothing is left of it.
-fn cut(cuts: &Cuts, geometry: Geometry<'_>) -> Option<OwnedGeometry> {
+fn cut_geometry(cuts: &Cuts, geometry: Geometry<'_>) -> Option<OwnedGeometry> {
     let extent = geometry.extent()?;
     let cut = cuts.apply(&geometry, &extent);
     Some(cut.remainder_of(geometry)?.to_owned())

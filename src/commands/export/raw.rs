@@ -80,7 +80,7 @@ fn write_tables(
     let kinds = ObjectKind::ALL.into_iter().zip(kinds);
     let kinds = kinds.filter(|(kind, _)| options.rules.kinds.contains(*kind));
     for (kind, (partition, name)) in kinds {
-        let items = items(plan, kind);
+        let items = group_blobs(plan, kind);
         let bytes = items.iter().map(WorkItem::input_bytes).sum();
         Pass::new(name, ctx).with_item_limit().run_results(
             bytes,
@@ -110,7 +110,7 @@ fn write_tables(
 }
 
 /// Returns the blobs with objects of a kind, in groups with about as many objects as a row group.
-fn items(plan: &BlobPlan, kind: ObjectKind) -> Vec<Blobs> {
+fn group_blobs(plan: &BlobPlan, kind: ObjectKind) -> Vec<Blobs> {
     let (mut items, mut count) = (Vec::<Blobs>::new(), GROUP_ROWS);
     let entries = plan.entries.iter();
     for entry in entries.filter(|entry| entry.kinds.contains(kind)) {
@@ -152,7 +152,7 @@ fn send_row_groups(
     for entry in entries {
         reader.decode(entry, |payload| {
             let block = Block::parse(payload)?;
-            let selected = crate::engine::block_matcher::select(filter, &block)?;
+            let selected = crate::engine::block_matcher::selection_flags(filter, &block)?;
             let mut position = 0;
             block.try_for_each(|element| {
                 let is_selected = selected.as_ref().is_none_or(|selected| selected[position]);

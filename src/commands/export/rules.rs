@@ -21,7 +21,7 @@ pub enum TagRule {
 impl TagRule {
     /// Creates a rule that holds for objects with a tag that one of the patterns matches.
     pub fn matching(patterns: impl IntoIterator<Item = TagPattern>) -> Self {
-        Self::Matching(filter(patterns))
+        Self::Matching(tag_filter(patterns))
     }
 
     /// Whether the rule holds for an object with these tags.
@@ -29,18 +29,20 @@ impl TagRule {
         match self {
             Self::Any => !tags.is_empty(),
             Self::None => false,
-            Self::Matching(filter) => tags.iter().any(|(key, value)| matches(filter, key, value)),
+            Self::Matching(filter) => tags
+                .iter()
+                .any(|(key, value)| filter_matches_tag(filter, key, value)),
         }
     }
 }
 
 /// Returns a filter for the tags that one of the patterns matches.
-fn filter(patterns: impl IntoIterator<Item = TagPattern>) -> ObjectFilter {
+fn tag_filter(patterns: impl IntoIterator<Item = TagPattern>) -> ObjectFilter {
     ObjectFilter::new(patterns.into_iter().map(ObjectExpression::of_tag))
 }
 
 /// Whether one of the expressions of a filter matches a tag.
-fn matches(filter: &ObjectFilter, key: &str, value: &str) -> bool {
+fn filter_matches_tag(filter: &ObjectFilter, key: &str, value: &str) -> bool {
     filter.with_key(key).any(|one| one.matches_value(value))
 }
 
@@ -148,12 +150,12 @@ impl FeatureRules {
 
     /// Restricts the written tags to those that one of the patterns matches.
     pub fn include_tags(&mut self, patterns: impl IntoIterator<Item = TagPattern>) {
-        self.tags = WrittenTags::Only(filter(patterns));
+        self.tags = WrittenTags::Only(tag_filter(patterns));
     }
 
     /// Restricts the written tags to those that none of the patterns matches.
     pub fn exclude_tags(&mut self, patterns: impl IntoIterator<Item = TagPattern>) {
-        self.tags = WrittenTags::Except(filter(patterns));
+        self.tags = WrittenTags::Except(tag_filter(patterns));
     }
 
     /// Whether a closed way with these tags is a line, and whether it is an area. A way without tags is a line.
@@ -202,11 +204,15 @@ impl FeatureRules {
 
     /// Removes the tags that are not written. Returns whether the object becomes a feature. It becomes a feature if the
     /// rules leave a tag, or if features without tags are written, too.
-    pub(super) fn retain(&self, tags: &mut Vec<(&str, &str)>) -> bool {
+    pub(super) fn retain_written_tags(&self, tags: &mut Vec<(&str, &str)>) -> bool {
         match &self.tags {
             WrittenTags::All => {}
-            WrittenTags::Only(filter) => tags.retain(|(key, value)| matches(filter, key, value)),
-            WrittenTags::Except(filter) => tags.retain(|(key, value)| !matches(filter, key, value)),
+            WrittenTags::Only(filter) => {
+                tags.retain(|(key, value)| filter_matches_tag(filter, key, value))
+            }
+            WrittenTags::Except(filter) => {
+                tags.retain(|(key, value)| !filter_matches_tag(filter, key, value))
+            }
         }
         let is_feature = self.keep_untagged || !tags.is_empty();
         if let Some(keys) = &self.tag_keys {

@@ -3,7 +3,7 @@
 use super::FeatureRules;
 use super::cuts::Cuts;
 use super::output::FeatureNeeds;
-use crate::engine::block_matcher::select;
+use crate::engine::block_matcher::selection_flags;
 use crate::engine::geometry_pass::is_area;
 use crate::error::{FormatError, FormatResult};
 use crate::formats::row_limit::RowLimit;
@@ -25,8 +25,8 @@ pub(super) struct Shared<'s> {
 
 impl Shared<'_> {
     /// Returns whether each object of a block is visited, in file order; `None` if all objects are visited.
-    pub(super) fn visited(&self, block: &Block<'_>) -> FormatResult<Option<Vec<bool>>> {
-        let mut selected = select(&self.filter, block)?;
+    pub(super) fn select_visited(&self, block: &Block<'_>) -> FormatResult<Option<Vec<bool>>> {
+        let mut selected = selection_flags(&self.filter, block)?;
         if let (Some(selected), Some(collector)) = (&mut selected, self.needs.relations) {
             collector.select(block, selected)?;
         }
@@ -35,8 +35,8 @@ impl Shared<'_> {
 
     /// Returns, for each object of a block in file order, whether the object is a visited relation that has an area or
     /// becomes lines. The member ways of these relations are needed.
-    pub(super) fn selected_relations(&self, block: &Block<'_>) -> FormatResult<Vec<bool>> {
-        let visited = self.visited(block)?;
+    pub(super) fn select_relations(&self, block: &Block<'_>) -> FormatResult<Vec<bool>> {
+        let visited = self.select_visited(block)?;
         let mut areas = Vec::new();
         block.try_for_each(|element| {
             let is_visited = visited.as_ref().is_none_or(|visited| visited[areas.len()]);

@@ -27,7 +27,7 @@ pub(super) fn check(file: &PbfFile, options: &Options, ctx: &Context) -> Result<
     }
     let unplaced = Unplaced::count(file, ctx)?;
     let path = file.input.path();
-    if unplaced.is_nothing() {
+    if unplaced.is_empty() {
         return Ok(());
     }
     if options.accepts_changes {
@@ -115,7 +115,7 @@ impl Unplaced {
         self.all_relations += other.all_relations;
     }
 
-    const fn is_nothing(&self) -> bool {
+    const fn is_empty(&self) -> bool {
         self.deletions + self.ways + self.relations == 0
     }
 }

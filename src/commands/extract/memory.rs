@@ -72,7 +72,9 @@ impl Budget {
                 + source.plan.entries.len() as u64 * BYTES_PER_BLOB,
             edges: areas.bytes(),
             is_asked: options.max_memory.is_some(),
-            limit: options.max_memory.unwrap_or(system::memory() / 4 * 3),
+            limit: options
+                .max_memory
+                .unwrap_or(system::physical_memory() / 4 * 3),
             max_regions_per_pass: options
                 .max_regions_per_pass
                 .unwrap_or(regions)
@@ -106,7 +108,7 @@ impl Budget {
 
     /// Returns the range of regions of each pass. The regions keep their order. All regions of a pass have the same
     /// strategy.
-    pub(super) fn passes<'s>(
+    pub(super) fn plan_passes<'s>(
         &self,
         strategy_of: impl Fn(usize) -> &'s Strategy,
     ) -> Vec<std::ops::Range<usize>> {

@@ -209,7 +209,7 @@ impl<'a> RegionMembers<'a> {
             |(found, not_in_box)| {
                 not_in_boxes.extend(not_in_box);
                 if room.may_grow([&nodes]) {
-                    add_all(&mut nodes, &found, &mut algebra);
+                    add_ids_with_regions(&mut nodes, &found, &mut algebra);
                 }
             },
         )?;
@@ -276,7 +276,7 @@ impl<'a> RegionMembers<'a> {
         })?;
         if hold {
             self.held
-                .add(entry, block, found.len(), || script_of_kept(&kept, index))?;
+                .add(entry, block, found.len(), || script_keeping(&kept, index))?;
         }
         Ok((found, not_in_box))
     }
@@ -353,9 +353,9 @@ fn may_have_mapped_ids(entry: &BlobEntry, map: &IdMap) -> bool {
 
 /// Creates a script that keeps only some objects of a block. `kept` has the indices of these objects in ascending
 /// order, and `count` is the number of all objects of the block.
-fn script_of_kept(kept: &[u32], count: u32) -> EditScript {
+fn script_keeping(kept: &[u32], count: u32) -> EditScript {
     let mut kept = kept.iter().peekable();
-    EditScript::keeping((0..count).map(|index| kept.next_if_eq(&&index).is_some()))
+    EditScript::from_kept_flags((0..count).map(|index| kept.next_if_eq(&&index).is_some()))
 }
 
 /// Adds the regions of `set` to the regions that keep an object.
@@ -410,7 +410,7 @@ impl MemoryBudget {
     }
 }
 
-fn add_all(map: &mut IdMap, found: &[(i64, SetNumber)], algebra: &mut SetAlgebra<'_>) {
+fn add_ids_with_regions(map: &mut IdMap, found: &[(i64, SetNumber)], algebra: &mut SetAlgebra<'_>) {
     for (id, set) in found {
         add_regions(map, *id, *set, algebra);
     }

@@ -124,7 +124,7 @@ impl Facts {
     /// Returns the first and the last timestamp in seconds since 1970; `None` if there is no object. An object without
     /// a timestamp counts as having timestamp 0. The last timestamp is at least 1.
     pub fn timestamps(&self) -> Option<(i64, i64)> {
-        let all = self.census.all();
+        let all = self.census.total_counts();
         let (first, last) = all.times.unwrap_or((0, 0));
         let first = if all.with_timestamp < all.objects {
             first.min(0)
@@ -136,13 +136,13 @@ impl Facts {
 
     /// Returns the metadata fields that all objects have.
     pub fn in_all(&self) -> MetadataFields {
-        let all = self.census.all();
+        let all = self.census.total_counts();
         MetadataFields::of(&all, |count| count == all.objects)
     }
 
     /// Returns the metadata fields that some objects have.
     pub fn in_some(&self) -> MetadataFields {
-        MetadataFields::of(&self.census.all(), |count| count > 0)
+        MetadataFields::of(&self.census.total_counts(), |count| count > 0)
     }
 
     /// Whether the objects are in canonical order.

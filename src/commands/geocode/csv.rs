@@ -45,7 +45,7 @@ impl RowForm {
     ///
     /// The row has too many columns. The error is a message that describes the problem.
     pub(super) fn check(&self, line: &[u8]) -> Result<(), String> {
-        let (row, _) = split_end(line);
+        let (row, _) = split_line_break(line);
         let fields = RowFields::of(row, self.separator);
         match fields.split(row, self.width) {
             (_, Some(more)) if !self.is_blank(more) => Err(format!(
@@ -66,7 +66,7 @@ impl RowForm {
     /// Appends a row with as many fields as the table has columns. Missing fields are empty. Surplus fields become part
     /// of the last field, unless they are all empty. If a quote in the row is not closed, the whole row becomes the
     /// first field.
-    fn put_fitted(&self, out: &mut Vec<u8>, row: &[u8]) {
+    fn put_fitted_row(&self, out: &mut Vec<u8>, row: &[u8]) {
         let fields = RowFields::of(row, self.separator);
         let mut count = fields.count();
         let (first, more) = fields.split(row, self.width);
@@ -79,7 +79,7 @@ impl RowForm {
                 out.extend_from_slice(before);
                 out.push(self.separator);
             }
-            put_quoted(out, fields.from(row, self.width - 1));
+            put_quoted(out, fields.rest_from_field(row, self.width - 1));
         } else {
             out.extend_from_slice(first);
         }
@@ -89,8 +89,8 @@ impl RowForm {
 
     /// Appends a line of the table with new columns.
     fn put_columns(&self, out: &mut Vec<u8>, line: &[u8], columns: [&str; NAMES.len()]) {
-        let (row, end) = split_end(line);
-        self.put_fitted(out, row);
+        let (row, end) = split_line_break(line);
+        self.put_fitted_row(out, row);
         for column in columns {
             out.push(self.separator);
             put_field(out, column, self.separator);
@@ -156,11 +156,11 @@ fn distinct_name(name: &str, taken: &[String]) -> String {
 
 /// Appends an empty line for a blank line of the input.
 pub(super) fn put_blank(out: &mut Vec<u8>, line: &[u8]) {
-    out.extend_from_slice(split_end(line).1);
+    out.extend_from_slice(split_line_break(line).1);
 }
 
 /// Splits a line before its line break.
-fn split_end(line: &[u8]) -> (&[u8], &[u8]) {
+fn split_line_break(line: &[u8]) -> (&[u8], &[u8]) {
     let row = line.strip_suffix(b"\n").unwrap_or(line);
     let row = row.strip_suffix(b"\r").unwrap_or(row);
     line.split_at(row.len())
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn new_columns_have_names_of_their_own() {
+    fn new_columns_get_distinct_names() {
         let header = |line: &str| {
             let form = RowForm {
                 separator: b';',
@@ -227,14 +227,14 @@ mod tests {
             ("1,5\" pipe,", "1,5\" pipe,", true),
         ] {
             let mut out = Vec::new();
-            form.put_fitted(&mut out, row.as_bytes());
+            form.put_fitted_row(&mut out, row.as_bytes());
             assert_eq!(String::from_utf8(out).unwrap(), fitted);
             assert_eq!(form.check(row.as_bytes()).is_ok(), is_right, "{row}");
             assert_eq!(RowFields::of(fitted.as_bytes(), b',').count(), 3);
         }
         let narrow = RowForm { width: 1, ..form };
         let mut out = Vec::new();
-        narrow.put_fitted(&mut out, b"a,b");
+        narrow.put_fitted_row(&mut out, b"a,b");
         assert_eq!(out, b"\"a,b\"");
     }
 }

@@ -56,7 +56,7 @@ impl RowFields {
     }
 
     /// Returns the part of a row that begins with the field at index `field`.
-    pub(super) fn from<'r>(&self, row: &'r [u8], field: usize) -> &'r [u8] {
+    pub(super) fn rest_from_field<'r>(&self, row: &'r [u8], field: usize) -> &'r [u8] {
         let start = self.starts.get(field).copied();
         start.and_then(|start| row.get(start..)).unwrap_or_default()
     }

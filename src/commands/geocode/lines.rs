@@ -94,19 +94,19 @@ impl InputLines {
     }
 
     /// Returns the end of the last line, which is the start of the text that is not a line yet.
-    fn end(&self) -> usize {
+    fn end_of_lines(&self) -> usize {
         self.lines.last().map_or(0, |line| line.end)
     }
 
     /// Returns the length of the longest line, in bytes.
-    fn longest(&self) -> usize {
+    fn longest_line_len(&self) -> usize {
         let lens = (0..self.count()).map(|number| self.get(number).len());
         lens.max().unwrap_or(0)
     }
 
     /// Adds the line that ends at `end`.
     fn push(&mut self, end: usize) {
-        let line = &self.text[self.end()..end];
+        let line = &self.text[self.end_of_lines()..end];
         let found = memchr::memchr_iter(b'\n', line).count() as u64;
         let breaks = self.breaks;
         self.breaks += found + u64::from(!line.ends_with(b"\n"));
@@ -117,7 +117,7 @@ impl InputLines {
     /// would have no end, or would make its row too long: the quote then probably does not begin a field. Returns
     /// `false` if the rest of the text has no line break.
     fn push_first_line(&mut self, scan: &mut LineScan) -> bool {
-        let start = self.end();
+        let start = self.end_of_lines();
         let Some(at) = memchr::memchr(b'\n', &self.text[start..]) else {
             return false;
         };
@@ -132,7 +132,7 @@ impl InputLines {
 
     /// Adds complete lines until there are `limit` lines. If `quotes` are undecided, also stops after the first line
     /// that is not blank. Returns `false` if it needs more text to go on.
-    fn split(&mut self, quotes: Quotes, limit: usize, scan: &mut LineScan) -> bool {
+    fn push_complete_lines(&mut self, quotes: Quotes, limit: usize, scan: &mut LineScan) -> bool {
         while self.count() < limit {
             let rest = &self.text[scan.at..];
             let found = match (scan.is_quoted, quotes) {
@@ -160,14 +160,14 @@ impl InputLines {
                     }
                 },
                 (b'"', false) => {
-                    let before = &self.text[self.end()..at];
+                    let before = &self.text[self.end_of_lines()..at];
                     *scan = LineScan {
                         at: at + 1,
                         is_quoted: quotes.may_begin_field_after(before),
                     };
                 }
                 _ => {
-                    let is_long = at - self.end() > MAX_LINE;
+                    let is_long = at - self.end_of_lines() > MAX_LINE;
                     if !is_long || !self.push_first_line(scan) {
                         self.push(at + 1);
                         scan.at = at + 1;
@@ -207,7 +207,7 @@ impl<R: Read> LineInput<R> {
     }
 
     /// Returns the same input with `name` as its name in messages.
-    pub(super) fn named(self, name: &Path) -> Self {
+    pub(super) fn with_name(self, name: &Path) -> Self {
         Self {
             name: name.to_owned(),
             ..self
@@ -224,8 +224,8 @@ impl<R: Read> LineInput<R> {
         let limit = usize::try_from(self.left.min(LINES)).unwrap_or(usize::MAX);
         let mut scan = LineScan::default();
         loop {
-            let is_full = lines.split(self.quotes, limit, &mut scan);
-            let unfinished = lines.text.len() - lines.end();
+            let is_full = lines.push_complete_lines(self.quotes, limit, &mut scan);
+            let unfinished = lines.text.len() - lines.end_of_lines();
             if is_full || lines.count() > 0 && unfinished == 0 {
                 break;
             }
@@ -252,10 +252,10 @@ impl<R: Read> LineInput<R> {
             let len = text.len();
             self.reader.consume(len);
         }
-        if lines.longest() > MAX_LINE {
+        if lines.longest_line_len() > MAX_LINE {
             return Err(self.too_long_error());
         }
-        self.rest = lines.text.split_off(lines.end());
+        self.rest = lines.text.split_off(lines.end_of_lines());
         self.left -= lines.count() as u64;
         Ok(lines)
     }

@@ -103,7 +103,7 @@ impl LineForm {
     /// The first line has column names, but no name of a column of latitudes, or no name of a column of longitudes.
     pub(super) fn of(first: &str, columns: Option<[usize; 2]>) -> Result<Self, String> {
         let is_crlf = first.ends_with("\r\n");
-        let first = trimmed(first);
+        let first = trim_line(first);
         let separator = Separator::of(first);
         if first.trim_start().starts_with('{') && columns.is_none() {
             return Ok(Self {
@@ -178,7 +178,7 @@ impl LineForm {
 
     /// Returns the place in a line.
     pub(super) fn place_in(&self, line: &str) -> Result<Location, String> {
-        let line = trimmed(line);
+        let line = trim_line(line);
         let Some(columns) = self.columns else {
             return parse_place(line);
         };
@@ -196,7 +196,7 @@ impl LineForm {
 }
 
 /// Returns a line without its line break, and without the byte order mark with which a text may begin.
-fn trimmed(line: &str) -> &str {
+fn trim_line(line: &str) -> &str {
     let line = line.trim_end_matches(['\n', '\r']);
     line.strip_prefix('\u{feff}').unwrap_or(line)
 }
@@ -204,7 +204,7 @@ fn trimmed(line: &str) -> &str {
 /// Returns the names of the columns in the first line of a table, without quotes and surrounding spaces. Returns no
 /// names if a quote is not closed.
 pub(super) fn column_names(line: &str, separator: u8) -> Vec<String> {
-    let fields = fields_of(trimmed(line), Separator::Byte(separator)).unwrap_or_default();
+    let fields = fields_of(trim_line(line), Separator::Byte(separator)).unwrap_or_default();
     fields.iter().map(|name| name.trim().to_owned()).collect()
 }
 

@@ -86,7 +86,7 @@ pub fn serve(options: &ServeOptions, log: &(dyn Fn(&str) + Sync)) -> Result<()> 
         .build();
     let runtime =
         runtime.map_err(|error| Error::Usage(format!("cannot start threads: {error}")))?;
-    runtime.block_on(accept(options, service, log))
+    runtime.block_on(accept_connections(options, service, log))
 }
 
 /// Returns a function that creates the error for an action that failed at an address.
@@ -144,7 +144,7 @@ impl Rooms {
 
     /// Waits at most [`WAIT`] for a permit. Returns `None` if no permit becomes free. Does not wait if the last client
     /// got no permit.
-    async fn wait(&self) -> Option<OwnedSemaphorePermit> {
+    async fn wait_for_permit(&self) -> Option<OwnedSemaphorePermit> {
         let free = self.free.clone();
         match free.try_acquire_owned() {
             Ok(room) => Some(room),
@@ -190,7 +190,7 @@ impl Rooms {
 }
 
 /// Returns the maximum number of connections: `wanted`, or fewer if the process may not open as many files.
-fn connections_allowed(wanted: u32, log: &(dyn Fn(&str) + Sync)) -> usize {
+fn allowed_connections(wanted: u32, log: &(dyn Fn(&str) + Sync)) -> usize {
     let files = crate::system::raise_open_file_limit();
     let allowed = files.saturating_sub(OTHER_FILES).max(1);
     if allowed < wanted.into() {
@@ -205,7 +205,7 @@ fn connections_allowed(wanted: u32, log: &(dyn Fn(&str) + Sync)) -> usize {
 }
 
 /// Accepts connections until a signal ends the service.
-async fn accept(
+async fn accept_connections(
     options: &ServeOptions,
     service: Arc<Service>,
     log: &(dyn Fn(&str) + Sync),
@@ -225,11 +225,11 @@ async fn accept(
     let (stop, stopped) = watch::channel(());
     log(&format!("listening on http://{local}/"));
     log(&service.description());
-    let count = connections_allowed(options.max_connections, log);
+    let count = allowed_connections(options.max_connections, log);
     let mut rooms = Rooms::new(count, options.timeout);
     loop {
         let accepted = async {
-            let room = rooms.wait().await;
+            let room = rooms.wait_for_permit().await;
             let accepted = listener.accept().await;
             (room, accepted)
         };

@@ -69,7 +69,7 @@ fn count_anomaly(
 }
 
 /// Records the anomalies of an object.
-pub(super) fn note_object(
+pub(super) fn record_object_anomalies(
     anomalies: &mut Anomalies,
     object: &RawElement<'_>,
     block: &Block<'_>,
@@ -122,7 +122,7 @@ pub(super) fn note_object(
 }
 
 /// Records the anomalies of a blob.
-pub(super) fn note_blob(anomalies: &mut Anomalies, entry: &BlobEntry) {
+pub(super) fn record_blob_anomalies(anomalies: &mut Anomalies, entry: &BlobEntry) {
     let kinds = entry.kinds;
     for (is_so, what) in [
         (entry.count == 0, "blobs without objects"),

@@ -1,6 +1,6 @@
 //! Reports about single blobs, and about the blobs of each kind.
 
-use super::id_spans::{IdSpans, width};
+use super::id_spans::{IdSpans, span_width};
 use crate::error::Result;
 use crate::file::{BlobDecoder, BlobPlan, PlannedFile};
 use crate::osm::{Bbox, DECIMICRO_PER_DEGREE, ObjectKind, TypeThenId};
@@ -98,7 +98,11 @@ impl KindSummary {
 }
 
 /// Lists the first blobs of the file, at most `most`.
-pub(super) fn list(source: PlannedFile<'_>, spans: &IdSpans, most: usize) -> Result<Vec<BlobLine>> {
+pub(super) fn list_blobs(
+    source: PlannedFile<'_>,
+    spans: &IdSpans,
+    most: usize,
+) -> Result<Vec<BlobLine>> {
     let mut reader = BlobDecoder::new(&source.file.input, source.ctx);
     let lines = source
         .plan
@@ -126,7 +130,7 @@ fn blob_line(entry: &BlobEntry, spans: &IdSpans, blob: &Blob<'_>) -> BlobLine {
         min_id,
         max_id,
         sorted: scanned.then(|| entry.flags.has(BlobFlags::SORTED)),
-        bbox: (!entry.bbox.is_empty()).then(|| degrees(entry.bbox)),
+        bbox: (!entry.bbox.is_empty()).then(|| edges_in_degrees(entry.bbox)),
         flags: FLAGS
             .into_iter()
             .filter(|(flag, _)| entry.flags.has(*flag))
@@ -145,13 +149,13 @@ const FLAGS: [(BlobFlags, &str); 5] = [
 ];
 
 /// Returns the edges of a box in degrees: west, south, east, north.
-fn degrees(bbox: Bbox) -> [f64; 4] {
+fn edges_in_degrees(bbox: Bbox) -> [f64; 4] {
     let degrees = |edge_e7: i32| f64::from(edge_e7) / DECIMICRO_PER_DEGREE as f64;
     bbox.edges_e7().map(degrees).into_array()
 }
 
 /// Returns the distribution of the ids of each kind that the file has.
-pub(super) fn id_ranges(plan: &BlobPlan, spans: &IdSpans) -> Vec<IdDistribution> {
+pub(super) fn id_distributions(plan: &BlobPlan, spans: &IdSpans) -> Vec<IdDistribution> {
     let range = |kind: ObjectKind| {
         let blobs = plan.entries.iter();
         let blobs = blobs.filter(|entry| entry.kinds.single() == Some(kind));
@@ -177,11 +181,11 @@ pub(super) fn id_ranges(plan: &BlobPlan, spans: &IdSpans) -> Vec<IdDistribution>
             found.objects += u64::from(entry.count);
             found.blobs += 1;
             found.overlapping_blobs += u64::from(last >= Some(first_key));
-            found.widest_blob = found.widest_blob.max(width((min_id, max_id)));
+            found.widest_blob = found.widest_blob.max(span_width((min_id, max_id)));
             last = last.max(Some(last_key));
         }
         range.map(|range| IdDistribution {
-            span: width((range.min_id, range.max_id)),
+            span: span_width((range.min_id, range.max_id)),
             ..range
         })
     };
@@ -195,7 +199,7 @@ pub(super) fn payload_bytes<'e>(entries: impl IntoIterator<Item = &'e BlobEntry>
 }
 
 /// Summarizes the blobs by the kind of their objects.
-pub(super) fn by_kind(plan: &BlobPlan, spans: &IdSpans) -> Vec<KindSummary> {
+pub(super) fn summaries_by_kind(plan: &BlobPlan, spans: &IdSpans) -> Vec<KindSummary> {
     let kinds = ObjectKind::ALL.into_iter().map(Some).chain([None]);
     let summaries = kinds.map(|kind| {
         let of_kind = || {

@@ -1,6 +1,6 @@
 //! Statistics of the objects of a file.
 
-use super::anomalies::{Anomalies, note_blob, note_object};
+use super::anomalies::{Anomalies, record_blob_anomalies, record_object_anomalies};
 use super::coordinates::{NodeStatistics, WayLocationStatistics};
 use crate::commands::object_census::ObjectCensus;
 use crate::error::FormatResult;
@@ -28,16 +28,16 @@ impl Statistics {
     }
 
     /// Whether objects of a blob have to be visited one by one. `entry` must describe the blob completely.
-    pub(super) fn visits(self, entry: &BlobEntry) -> bool {
+    pub(super) fn needs_visit(self, entry: &BlobEntry) -> bool {
         self.anomalies
             || self.nodes && entry.kinds.contains(ObjectKind::Node)
             || self.locations && entry.kinds.contains(ObjectKind::Way)
     }
 
     /// Whether the entry of a blob contains all requested statistics of the blob.
-    pub(super) fn is_answered(self, entry: &BlobEntry) -> bool {
+    pub(super) fn is_answered_by(self, entry: &BlobEntry) -> bool {
         entry.flags.has(BlobFlags::SCANNED)
-            && !self.visits(entry)
+            && !self.needs_visit(entry)
             && (!self.extended || entry.statistics.is_some())
     }
 
@@ -115,11 +115,11 @@ impl Census {
             }
             counts.add(&object, block)?;
             if asked.anomalies {
-                note_object(&mut self.anomalies, &object, block, entry.number)?;
+                record_object_anomalies(&mut self.anomalies, &object, block, entry.number)?;
             }
         }
         if asked.anomalies {
-            note_blob(&mut self.anomalies, entry);
+            record_blob_anomalies(&mut self.anomalies, entry);
         }
         Ok(())
     }

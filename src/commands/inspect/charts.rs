@@ -115,7 +115,7 @@ impl ObjectCharts {
     /// Makes the charts of a file from the counts of all its objects.
     pub(super) fn finish(&self, plan: &BlobPlan) -> Charts {
         let entries = &plan.entries;
-        let (boxes, blobs_with_box) = pages::boxes(plan);
+        let (boxes, blobs_with_box) = pages::sample_blob_boxes(plan);
         Charts {
             density: self.density.counts(),
             boxes,

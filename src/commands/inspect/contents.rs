@@ -79,13 +79,13 @@ impl Contents {
             payload_bytes: blobs::payload_bytes(&source.plan.entries),
             objects: source.plan.count(),
             tallies: count_by_kind(source, spans)?,
-            kinds: blobs::by_kind(source.plan, spans),
+            kinds: blobs::summaries_by_kind(source.plan, spans),
             bbox: boxes.fold(Bbox::EMPTY, |bbox, next| bbox.union(next)),
             sorted: source.plan.is_sorted(),
             is_spatial: source.file.has_spatial_layout(),
             has_id_table: source.file.id_table.is_some(),
-            has_deleted: source.plan.any(BlobFlags::DELETED),
-            has_locations: source.plan.any(BlobFlags::LOCATIONS),
+            has_deleted: source.plan.any_has(BlobFlags::DELETED),
+            has_locations: source.plan.any_has(BlobFlags::LOCATIONS),
         })
     }
 }

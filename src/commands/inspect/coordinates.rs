@@ -94,12 +94,12 @@ impl NodeStatistics {
     /// Counts the last node, unless the next node is another version of it. `next` is the id of the next node.
     fn count_last_unless_same(&mut self, next: i64) {
         if let Some(node) = self.last.take_if(|last| last.id != next) {
-            self.count(node);
+            self.count_node(node);
         }
     }
 
     /// Adds a node to the statistics.
-    fn count(&mut self, node: StoredNode) {
+    fn count_node(&mut self, node: StoredNode) {
         let StoredNode {
             id,
             lat,
@@ -156,7 +156,7 @@ impl NodeStatistics {
     /// Counts the last node, and computes the values that depend on all nodes.
     pub(super) fn finish(&mut self) {
         if let Some(last) = self.last.take() {
-            self.count(last);
+            self.count_node(last);
         }
         let Some([west, south, east, north]) = self.edges else {
             return;

@@ -1,6 +1,6 @@
 //! Statistics of the metadata and the sizes of objects.
 
-use super::top::first_with_references;
+use super::top::first_id_with_references;
 use crate::commands::object_census::ObjectCensus;
 use crate::error::Result;
 use crate::file::PlannedFile;
@@ -76,7 +76,7 @@ pub struct Extended {
 impl Extended {
     /// Computes the statistics of a file. `is_unsorted` is set if the file is known to be unsorted.
     pub(super) fn new(census: &ObjectCensus, is_unsorted: bool) -> Self {
-        let all = census.all();
+        let all = census.total_counts();
         let by_kind = |count: fn(&ObjectCounts) -> u64| {
             let [nodes, ways, relations] = census.by_kind.each_ref().map(count);
             ByKind {
@@ -111,8 +111,8 @@ impl Extended {
 
     /// Finds the first way with the most nodes and the first relation with the most members. Skips blobs that,
     /// according to their statistics, contain neither.
-    pub(super) fn find_objects_of_maxima(&mut self, source: PlannedFile<'_>) -> Result<()> {
-        let first = |kind, most| first_with_references(source, (kind, most));
+    pub(super) fn find_largest_objects(&mut self, source: PlannedFile<'_>) -> Result<()> {
+        let first = |kind, most| first_id_with_references(source, (kind, most));
         self.most_refs_way = first(ObjectKind::Way, self.most_refs)?;
         self.most_members_relation = first(ObjectKind::Relation, self.most_members)?;
         Ok(())

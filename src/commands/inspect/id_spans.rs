@@ -56,7 +56,7 @@ pub(super) const fn known_span(first: i64, last: i64) -> Option<(i64, i64)> {
 }
 
 /// Returns the number of ids from the smallest to the largest, both included; `u64::MAX` if the number does not fit.
-pub(super) fn width((smallest, largest): (i64, i64)) -> u64 {
+pub(super) fn span_width((smallest, largest): (i64, i64)) -> u64 {
     largest.abs_diff(smallest).saturating_add(1)
 }
 
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(known_span(1, i64::MAX), Some((1, i64::MAX)));
         assert_eq!(known_span(-1, 5), None);
         assert_eq!(known_span(0, 5), None);
-        assert_eq!(width((-30, 5)), 36);
-        assert_eq!(width((i64::MIN, i64::MAX)), u64::MAX);
+        assert_eq!(span_width((-30, 5)), 36);
+        assert_eq!(span_width((i64::MIN, i64::MAX)), u64::MAX);
     }
 }

@@ -94,7 +94,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let search = id_search_for(&sets, &file, ctx)?;
     let mut objects = Vec::new();
     Scan::without_strings("find objects", &file, &plan, ctx).run(
-        |entry| entry.kinds.is_empty() || search.may_find_in(entry),
+        |entry| entry.kinds.is_empty() || search.may_have_wanted(entry),
         |_, block| {
             let mut is_here = false;
             block.for_each_id(|kind, id| is_here |= wanted.contains(kind, id))?;

@@ -123,7 +123,7 @@ fn distinct_ways(relation: &Relation<'_>) -> Vec<i64> {
 
 /// Returns the id of the first object of a kind that has `most` references; `None` if `most` is 0 or no object has so
 /// many. Decodes only blobs that may contain such an object according to their entries, and stops at the first one.
-pub(super) fn first_with_references(
+pub(super) fn first_id_with_references(
     source: PlannedFile<'_>,
     (kind, most): (ObjectKind, u64),
 ) -> Result<Option<i64>> {
@@ -140,7 +140,7 @@ pub(super) fn first_with_references(
         let found = reader.decode(entry, |payload| {
             let mut found = None;
             Block::parse(payload)?.try_for_each(|element| {
-                if found.is_none() && element.kind() == kind && references(&element) == most {
+                if found.is_none() && element.kind() == kind && reference_count(&element) == most {
                     found = Some(element.id());
                 }
                 Ok::<(), FormatError>(())
@@ -155,7 +155,7 @@ pub(super) fn first_with_references(
 }
 
 /// Returns the number of nodes of a way, or of members of a relation.
-fn references(element: &Element<'_>) -> u64 {
+fn reference_count(element: &Element<'_>) -> u64 {
     match element {
         Element::Node(_) => 0,
         Element::Way(way) => way.ref_count() as u64,
@@ -174,7 +174,7 @@ impl BlockTops {
     fn of(block: &Block<'_>, wanted: &RankSet, most: usize) -> FormatResult<Self> {
         let (mut tops, mut nodes_of_ways) = (Tops::new(most), Vec::new());
         block.try_for_each(|element| {
-            let (kind, id, count) = (element.kind(), element.id(), references(&element));
+            let (kind, id, count) = (element.kind(), element.id(), reference_count(&element));
             match kind {
                 ObjectKind::Node => {}
                 ObjectKind::Way => {

@@ -61,7 +61,7 @@ impl AffectedSearch<'_> {
         let changed_ways = self.changed.of(ObjectKind::Way);
         let ids = (changed_ways, self.moved);
         let shared = (&had, &mut holders);
-        let way_rows = self.planet.ways("find ways", ids, shared, self.ctx)?;
+        let way_rows = self.planet.read_ways("find ways", ids, shared, self.ctx)?;
         let mut ways = changed_ways.clone();
         ways.extend(way_rows.ways.iter().map(|(id, _)| *id));
         Ok(Affected {
@@ -74,7 +74,7 @@ impl AffectedSearch<'_> {
 
     /// Finds the affected ways that entered a region or left it. `located` has the regions that contain the nodes of
     /// these ways after the changes.
-    pub(super) fn compare_ways(&self, affected: &mut Affected, located: &IdMap) {
+    pub(super) fn find_crossing_ways(&self, affected: &mut Affected, located: &IdMap) {
         let mut algebra = SetAlgebra::new(&self.regions.sets);
         let (changed_nodes, changed_ways) = (
             self.changed.of(ObjectKind::Node),
@@ -121,7 +121,7 @@ impl AffectedSearch<'_> {
         let is_direct = |row: RelationRow, members: &[(ObjectKind, i64)]| {
             changed.contains(row.id) || members.iter().any(is_affected)
         };
-        let (mut rows, nested) = self.relations("find relations", None, is_direct)?;
+        let (mut rows, nested) = self.read_relations("find relations", None, is_direct)?;
         let mut direct = changed.clone();
         direct.extend(rows.iter().map(|(row, _)| row.id));
         let mut relations = direct.clone();
@@ -134,15 +134,15 @@ impl AffectedSearch<'_> {
         Ok(())
     }
 
-    /// Returns relations of the planet, as [`SortedFile::relations`] does.
-    fn relations(
+    /// Returns relations of the planet, as [`SortedFile::read_relations`] does.
+    fn read_relations(
         &self,
         name: &'static str,
         ids: Option<&IdSet>,
         is_wanted: impl Fn(RelationRow, &[(ObjectKind, i64)]) -> bool + Sync,
     ) -> Result<(RelationRows, Vec<(i64, i64)>)> {
         let (planet, regions) = (self.planet, self.regions);
-        planet.relations(name, ids, regions, is_wanted, self.ctx)
+        planet.read_relations(name, ids, regions, is_wanted, self.ctx)
     }
 
     /// Adds to `affected` the member ways of affected relations that a region may complete, or may have completed
@@ -194,7 +194,7 @@ impl AffectedSearch<'_> {
             ObjectKind::Way => ways.contains(id),
             ObjectKind::Relation => false,
         };
-        let (rows, _) = self.relations("find further relations", ids, |row, members| {
+        let (rows, _) = self.read_relations("find further relations", ids, |row, members| {
             let may_keep = || row.completion.is_possible() && members.iter().any(keeps);
             !direct.contains(row.id) && (relations.contains(row.id) || may_keep())
         })?;
@@ -234,7 +234,7 @@ fn add_parents(relations: &mut IdSet, nested: Vec<(i64, i64)>) {
 impl Affected {
     /// Returns the ids of the unchanged objects whose presence in the extracts decides about other objects: affected
     /// relations, member relations of the relations in `relation_rows`, and, if `has_ways` is set, affected ways.
-    pub(super) fn unchanged(&self, changed: &IdSets, has_ways: bool) -> IdSets {
+    pub(super) fn unchanged_deciding_ids(&self, changed: &IdSets, has_ways: bool) -> IdSets {
         let mut ids = IdSets::default();
         let mut add = |kind, id| {
             if !changed.contains(kind, id) {

@@ -76,7 +76,7 @@ impl Before {
 
     /// Returns the regions whose extracts lack a node that lies in the region and that the extract of another region
     /// has. The extracts of these regions are not of the state before the changes.
-    pub(super) fn contradicted(&self, algebra: &mut SetAlgebra<'_>) -> SetNumber {
+    pub(super) fn contradicted_regions(&self, algebra: &mut SetAlgebra<'_>) -> SetNumber {
         let mut all = EMPTY_SET;
         self.located.for_each(|id, located| {
             let lacking = algebra.difference(located, self.regions_with(ObjectKind::Node, id));
@@ -104,7 +104,7 @@ impl Before {
 
     /// Records which extracts have the unchanged ways in `ways`. `ways` has each way with the regions of these
     /// extracts.
-    pub(super) fn add_ways(&mut self, ways: &[(i64, SetNumber)], regions: &Regions<'_>) {
+    pub(super) fn add_unchanged_ways(&mut self, ways: &[(i64, SetNumber)], regions: &Regions<'_>) {
         let mut algebra = SetAlgebra::new(&regions.sets);
         let kept = &mut self.kept[ObjectKind::Way as usize];
         for (id, set) in ways {
@@ -113,7 +113,12 @@ impl Before {
     }
 
     /// Records that the extract of a region has the objects in `found`, which did not change.
-    pub(super) fn add_kept(&mut self, region: u32, found: &[ObjectId], regions: &Regions<'_>) {
+    pub(super) fn add_unchanged_objects(
+        &mut self,
+        region: u32,
+        found: &[ObjectId],
+        regions: &Regions<'_>,
+    ) {
         let own = regions.sets.of([region]);
         let mut algebra = SetAlgebra::new(&regions.sets);
         for object in found {
@@ -129,7 +134,7 @@ impl Before {
 
 /// Writes the objects of an extract that are in `changed` to a temporary file in `directory`. Returns the objects of
 /// each blob, and the file.
-pub(super) fn read_changed(
+pub(super) fn copy_changed(
     extract: &SortedFile,
     (changed, directory): (&IdSets, &Path),
     regions: &Regions<'_>,
@@ -140,7 +145,7 @@ pub(super) fn read_changed(
         "find old versions",
         changed,
         directory,
-        |entry, block| changed_in(entry, block, changed, regions),
+        |entry, block| changed_objects_of_block(entry, block, changed, regions),
         |found| all.push(found),
         ctx,
     )?;
@@ -159,7 +164,7 @@ impl ChangedInBlob {
 }
 
 /// Returns the objects of a block that are in `changed`.
-fn changed_in(
+fn changed_objects_of_block(
     entry: &BlobEntry,
     block: &Block<'_>,
     changed: &IdSets,

@@ -30,8 +30,8 @@ pub(super) struct Membership<'a> {
 
 impl<'a> Membership<'a> {
     /// Finds the regions that keep the objects that may change. Leaves open whether a region keeps a node that only
-    /// unaffected ways may keep, see [`undecided`](Self::undecided). `located` has the regions that contain each
-    /// changed node, and each node whose location decides which regions keep other objects.
+    /// unaffected ways may keep, see [`undecided_nodes`](Self::undecided_nodes). `located` has the regions that contain
+    /// each changed node, and each node whose location decides which regions keep other objects.
     pub(super) fn find(
         regions: &'a Regions<'a>,
         affected: &'a Affected,
@@ -52,9 +52,9 @@ impl<'a> Membership<'a> {
         };
         found.locate_ways(&affected.way_rows);
         found.locate_ways(&affected.member_ways);
-        found.find_relations();
-        found.find_ways();
-        found.find_nodes(moved);
+        found.find_regions_of_relations();
+        found.find_regions_of_ways();
+        found.find_regions_of_nodes(moved);
         found
     }
 
@@ -78,7 +78,7 @@ impl<'a> Membership<'a> {
     }
 
     /// Finds the regions that keep the affected relations, and the regions that complete relations.
-    fn find_relations(&mut self) {
+    fn find_regions_of_relations(&mut self) {
         let affected = self.affected;
         for (row, members) in affected.relation_rows.iter() {
             let mut direct = EMPTY_SET;
@@ -191,7 +191,7 @@ impl<'a> Membership<'a> {
     }
 
     /// Finds the regions that keep the affected ways, and those that keep the nodes of these ways.
-    fn find_ways(&mut self) {
+    fn find_regions_of_ways(&mut self) {
         let (kind, affected) = (ObjectKind::Way as usize, self.affected);
         for (id, refs) in affected.way_rows.iter() {
             let (inside, completed) = (self.ways_inside.get(id), self.completed[kind].get(id));
@@ -226,7 +226,7 @@ impl<'a> Membership<'a> {
     }
 
     /// Finds the regions that keep the changed and concerned nodes.
-    fn find_nodes(&mut self, moved: &IdSet) {
+    fn find_regions_of_nodes(&mut self, moved: &IdSet) {
         let kind = ObjectKind::Node as usize;
         for id in moved.ids() {
             for set in [self.before.located.get(id), self.located.get(id)] {
@@ -256,7 +256,7 @@ impl<'a> Membership<'a> {
 
     /// Returns, for each region, the nodes that it keeps only if an unaffected way of its extract has them. `present`
     /// has the nodes that the planet has.
-    pub(super) fn undecided(&mut self, present: &IdSet) -> FxHashMap<u32, IdSet> {
+    pub(super) fn undecided_nodes(&mut self, present: &IdSet) -> FxHashMap<u32, IdSet> {
         let kind = ObjectKind::Node as usize;
         let (kept, algebra) = (&self.kept[kind], &mut self.algebra);
         let mut sets = FxHashMap::<SetNumber, IdSet>::default();
@@ -267,7 +267,7 @@ impl<'a> Membership<'a> {
                 sets.entry(lost).or_default().insert(id);
             }
         });
-        by_region(&sets, self.regions, |all: &mut IdSet, ids| {
+        distribute_to_regions(&sets, self.regions, |all: &mut IdSet, ids| {
             all.extend(ids.ids());
         })
     }
@@ -304,7 +304,7 @@ impl<'a> Membership<'a> {
 
 /// Distributes items to regions. `sets` has an item for each set of regions, and `put` adds the item to each region of
 /// the set.
-pub(super) fn by_region<T, R: Default>(
+pub(super) fn distribute_to_regions<T, R: Default>(
     sets: &FxHashMap<SetNumber, T>,
     regions: &Regions<'_>,
     mut put: impl FnMut(&mut R, &T),

@@ -1,7 +1,7 @@
 //! Writes the change files of regions. For each region, the objects of the planet that may change in its extract are
 //! written to a temporary file. This file is compared with the old objects of the extract.
 
-use super::membership::{Membership, by_region};
+use super::membership::{Membership, distribute_to_regions};
 use super::regions::{Regions, add_regions, intersection};
 use super::sorted_file::{SortedFile, temporary_encoding};
 use super::{Options, RegionBefore};
@@ -37,7 +37,7 @@ pub(super) fn concerned_ids(
             sets.entry(concerned).or_default().insert(kind, id);
         });
     }
-    by_region(&sets, regions, |all: &mut IdSets, ids| {
+    distribute_to_regions(&sets, regions, |all: &mut IdSets, ids| {
         all.extend(ids.ids());
     })
 }

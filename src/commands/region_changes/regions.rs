@@ -72,7 +72,7 @@ impl<'r> Regions<'r> {
 
     /// Returns the regions that contain the whole bounding box of `shape`. If `shape` is itself a region, it may be
     /// among them.
-    pub(super) fn around(&self, shape: &Shape) -> Vec<u32> {
+    pub(super) fn regions_around(&self, shape: &Shape) -> Vec<u32> {
         self.areas.cover(&shape.envelope()).inside
     }
 
@@ -168,7 +168,7 @@ impl CompletionTests<'_> {
             if !types.matches_any_of(tags, found)? {
                 continue;
             }
-            if types.has(found)? {
+            if types.has_completed_type(found)? {
                 completion.of_type |= 1 << number;
             } else if min_percent.is_some() {
                 completion.in_part |= 1 << number;

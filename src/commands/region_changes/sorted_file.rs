@@ -68,7 +68,7 @@ impl SortedFile {
 
     /// Returns the reason why the file cannot be used to find changes of regions; `None` if it can be used.
     pub(super) fn obstacle(&self) -> Option<&'static str> {
-        if self.file.header.has(feature::HISTORY) || self.plan.any(BlobFlags::DELETED) {
+        if self.file.header.has(feature::HISTORY) || self.plan.any_has(BlobFlags::DELETED) {
             Some("it is a history file")
         } else if self.file.has_spatial_layout() || self.plan.is_sorted() != Some(true) {
             Some("its objects are not in canonical order")
@@ -87,7 +87,7 @@ impl SortedFile {
 
     /// Calls `find` with those nodes of each block that are in `ids`, each with its location. Calls `take` with the
     /// results of `find`.
-    pub(super) fn locate<T: Send>(
+    pub(super) fn read_node_locations<T: Send>(
         &self,
         name: &'static str,
         ids: &IdSet,
@@ -133,7 +133,7 @@ impl SortedFile {
 
     /// Returns the ways that are in `ids` or have a node in `nodes`. Adds to `holders` all other ways that have a node
     /// in `shared`.
-    pub(super) fn ways(
+    pub(super) fn read_ways(
         &self,
         name: &'static str,
         (ids, nodes): (&IdSet, &IdSet),
@@ -148,7 +148,7 @@ impl SortedFile {
         self.scan(name, ctx).run(
             |entry| entry.kinds.contains(ObjectKind::Way),
             |_, block| {
-                let ways = WayNodes::of(block)?;
+                let ways = WayNodes::from_block(block)?;
                 let is_wanted = ways.ways.iter().map(|(id, _)| ids.contains(*id));
                 let mut is_wanted: Vec<bool> = is_wanted.collect();
                 let mut sharing = Vec::new();
@@ -180,7 +180,7 @@ impl SortedFile {
     /// Returns the relations that `is_wanted` selects. Reads the blobs that may have a relation in `ids`, or all blobs
     /// with relations if `ids` is `None`. If a region keeps the parents of relations, also returns each pair of a
     /// relation in these blobs and one of its member relations.
-    pub(super) fn relations(
+    pub(super) fn read_relations(
         &self,
         name: &'static str,
         ids: Option<&IdSet>,

@@ -67,7 +67,7 @@ impl RegionChain {
     }
 
     /// Removes the change files that are more than `days` days older than the newest one. Returns their number.
-    pub(super) fn remove_older(&self, layout: &RegionLayout, days: u32) -> u64 {
+    pub(super) fn remove_old_changes(&self, layout: &RegionLayout, days: u32) -> u64 {
         let Some(newest) = self.state else {
             return 0;
         };

@@ -1,6 +1,6 @@
 //! `index.json`, which lists the regions of a directory.
 
-use super::layout::{RegionLayout, file_of, updates_of, write_text};
+use super::layout::{RegionLayout, extract_path, updates_path, write_text};
 use super::{FollowedRegion, Options};
 use crate::commands::extract::Strategy;
 use crate::commands::planet_step::DataIdentity;
@@ -109,13 +109,13 @@ impl RegionRecord {
         let edges = region.shape.envelope().edges_e7().into_array();
         Ok(Self {
             name: name.clone(),
-            file: layout.is_published.then(|| file_of(name)),
+            file: layout.is_published.then(|| extract_path(name)),
             bytes: len.map_err(|error| Error::io(path, "cannot read", error))?,
             sha256,
             bbox: edges.map(|edge| f64::from(edge) / 1e7),
             strategy: strategy.name().to_owned(),
             poly: format!("{name}.poly"),
-            updates: updates_of(name),
+            updates: updates_path(name),
             sequence: state.sequence,
             timestamp: format_timestamp(state.timestamp),
             change_bytes: changes.ok().map(|metadata| metadata.len()),
@@ -142,7 +142,7 @@ impl RegionRecord {
     }
 
     /// Whether the record describes the files of a state.
-    pub(super) fn is_of_state(&self, state: State) -> bool {
+    pub(super) fn matches_state(&self, state: State) -> bool {
         let timestamp = parse_timestamp(&self.timestamp);
         self.sequence == state.sequence && timestamp == Some(state.timestamp)
     }

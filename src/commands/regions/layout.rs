@@ -29,7 +29,7 @@ pub(super) struct RegionLayout {
 
 impl RegionLayout {
     pub(super) fn new(directory: &Path, name: &str, diffs_only: bool) -> Self {
-        let extract = file_of(name);
+        let extract = extract_path(name);
         Self {
             extract: if diffs_only {
                 directory.join(UNPUBLISHED).join(extract)
@@ -38,7 +38,7 @@ impl RegionLayout {
             },
             is_published: !diffs_only,
             poly: directory.join(format!("{name}.poly")),
-            updates: directory.join(updates_of(name)),
+            updates: directory.join(updates_path(name)),
         }
     }
 
@@ -98,18 +98,18 @@ pub(super) fn write_text(path: &Path, text: &str, ctx: &Context) -> Result<()> {
 }
 
 /// Returns the path of an extract, relative to the directory of all extracts.
-pub(super) fn file_of(name: &str) -> String {
+pub(super) fn extract_path(name: &str) -> String {
     format!("{name}.osm.pbf")
 }
 
 /// Returns the path of the change files of a region, relative to the directory of all regions.
-pub(super) fn updates_of(name: &str) -> String {
+pub(super) fn updates_path(name: &str) -> String {
     format!("{name}{UPDATES}")
 }
 
 /// Returns the URL of the change files of a region.
-pub(super) fn url_of_updates(base: &str, name: &str) -> String {
-    format!("{}/{}", base.trim_end_matches('/'), updates_of(name))
+pub(super) fn updates_url(base: &str, name: &str) -> String {
+    format!("{}/{}", base.trim_end_matches('/'), updates_path(name))
 }
 
 /// Fails if a name is not a path within a directory, or if a file of a region would be hidden, or would be a file of

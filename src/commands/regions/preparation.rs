@@ -51,7 +51,7 @@ impl RegionPreparation<'_> {
         step: &PlanetStep,
     ) -> Result<()> {
         let mut known = due.clone();
-        known.retain(|&index| runs[index].may_follow(step, self.planet));
+        known.retain(|&index| runs[index].can_apply_step(step, self.planet));
         if known.is_empty() {
             return Ok(());
         }
@@ -69,7 +69,7 @@ impl RegionPreparation<'_> {
             region_changes::Options::new(&self.options.planet, Vec::new(), before.collect())
                 .antimeridian(self.options.antimeridian);
         options.scratch = Some(self.work.path.clone());
-        let outcomes = match region_changes::run_step(&options, step, self.ctx) {
+        let outcomes = match region_changes::run_with_step(&options, step, self.ctx) {
             // An extract that cannot be read must not stop the other regions.
             Err(error) if error.kind() != ErrorKind::Cancelled => {
                 let cause = error.to_string();
@@ -110,7 +110,7 @@ impl RegionPreparation<'_> {
         ctx: &Context,
     ) -> Result<bool> {
         let new = self.new_extract(index, run);
-        match self.apply(run, &new, outcome, ctx) {
+        match self.apply_changes_of_region(run, &new, outcome, ctx) {
             Ok(Ok((changes, objects))) => {
                 run.is_followed = true;
                 self.hand_over(run, new, objects, Some(changes), ctx)?;
@@ -130,7 +130,7 @@ impl RegionPreparation<'_> {
 
     /// Applies the changes of a region to its extract. Returns the numbers of changes and of objects, or the reason why
     /// the region has to be cut out.
-    fn apply(
+    fn apply_changes_of_region(
         &self,
         run: &RegionRun<'_>,
         new: &NewExtract,
@@ -219,7 +219,8 @@ impl RegionPreparation<'_> {
     /// the files show it.
     fn new_extract(&self, index: usize, run: &RegionRun<'_>) -> NewExtract {
         let name = run.region.name.replace('/', "-");
-        let path = |suffix: &str| -> PathBuf { self.work.file(format!("{index}-{name}.{suffix}")) };
+        let path =
+            |suffix: &str| -> PathBuf { self.work.file_path(format!("{index}-{name}.{suffix}")) };
         NewExtract {
             path: path("osm.pbf"),
             is_empty: false,

@@ -104,7 +104,7 @@ impl<'o> RegionRun<'o> {
             return false;
         };
         let is_same = |record: &RegionRecord| {
-            let is_named = chain.state.is_some_and(|state| record.is_of_state(state));
+            let is_named = chain.state.is_some_and(|state| record.matches_state(state));
             let is_of_planet = record.planet.as_ref() == Some(&planet.identity);
             is_named && is_of_planet && record.fingerprint == self.fingerprint
         };
@@ -114,7 +114,7 @@ impl<'o> RegionRun<'o> {
 
     /// Whether the changes of a step lead from the published extract to the new one. If they do not, sets `cut_out` to
     /// the reason, unless the region is new.
-    pub(super) fn may_follow(&mut self, step: &PlanetStep, planet: &PlanetState) -> bool {
+    pub(super) fn can_apply_step(&mut self, step: &PlanetStep, planet: &PlanetState) -> bool {
         let Some(state) = self.chain.as_ref().ok().and_then(|chain| chain.state) else {
             // The region is new.
             return false;
@@ -123,7 +123,7 @@ impl<'o> RegionRun<'o> {
         let known = self
             .record
             .as_ref()
-            .filter(|record| record.is_of_state(state));
+            .filter(|record| record.matches_state(state));
         let reason = match known {
             _ if step.after != planet.identity => "the planet was replaced since its update",
             None => "the index does not have the state of the extract",
@@ -157,7 +157,7 @@ impl<'o> RegionRun<'o> {
             timestamp,
         } = self.next_state(planet);
         let url = options.base_url.as_deref();
-        let url = url.map(|base| layout::url_of_updates(base, &self.region.name));
+        let url = url.map(|base| layout::updates_url(base, &self.region.name));
         let cleared = HeaderOption::Clear(KeptField::ReplicationUrl);
         HeaderOptions {
             set: vec![
@@ -193,7 +193,7 @@ impl<'o> RegionRun<'o> {
                 self.fail(RunOutcome::Withheld, cause, ctx);
                 return Ok(());
             }
-            let derived = || derive(&self.layout.extract, &new, ctx);
+            let derived = || derive_changes(&self.layout.extract, &new, ctx);
             let counts = changes.map_or_else(derived, Ok)?;
             if counts == RegionChanges::default() && before.timestamp == next.timestamp {
                 return Ok(());
@@ -255,7 +255,7 @@ impl<'o> RegionRun<'o> {
         let known = self
             .record
             .clone()
-            .filter(|record| record.is_of_state(state));
+            .filter(|record| record.matches_state(state));
         let is_failed = matches!(self.outcome, RunOutcome::Withheld | RunOutcome::Failed);
         // A region that was not published is cut out again by the next run.
         let source = (!is_failed).then_some((self.fingerprint.as_str(), &planet.identity));
@@ -309,7 +309,7 @@ fn check_size(old: &Path, new: &NewExtract, max_shrink: u8) -> Result<()> {
 }
 
 /// Writes the change file that leads from the extract `old` to the extract `new`.
-fn derive(old: &Path, new: &NewExtract, ctx: &Context) -> Result<RegionChanges> {
+fn derive_changes(old: &Path, new: &NewExtract, ctx: &Context) -> Result<RegionChanges> {
     let target = OutputTarget::file(&new.changes);
     let format = diff::Format::Osc(Deletions::default());
     let summary = diff::run(

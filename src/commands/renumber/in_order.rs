@@ -1,7 +1,7 @@
 //! Assigns new ids to nodes and ways that are known to be in order, while they are written. The new ids follow from the
 //! positions of the objects.
 
-use super::new_ids::{CountedObjects, ids_agree};
+use super::new_ids::{CountedObjects, ids_match_entry};
 use super::numbering::{IdList, Numbering};
 use super::{Orphans, Renumbering};
 use crate::engine::rewrite::DecodedBlob;
@@ -21,7 +21,7 @@ impl Renumbering<'_> {
     /// position of the object alone. These blobs have to be read only once. The blobs must be the next to be written,
     /// all objects of the kind must be known to be in order, and the map must not have an id of the kind yet.
     /// Otherwise, returns `None`.
-    pub(super) fn take_in_order(&mut self, kind: ObjectKind) -> Option<Vec<BlobEntry>> {
+    pub(super) fn take_ordered_blobs(&mut self, kind: ObjectKind) -> Option<Vec<BlobEntry>> {
         let entries = &mut self.plan.entries;
         let is_kind = |entry: &&BlobEntry| entry.kinds == KindSet::of(kind);
         let count = entries.iter().take_while(is_kind).count();
@@ -96,7 +96,7 @@ impl Renumbering<'_> {
         if kind == ObjectKind::Way {
             self.orphans.ids[ObjectKind::Node as usize] = pass.missing.into_inner().ids;
         }
-        self.numberings[kind as usize].begin(all.finish());
+        self.numberings[kind as usize].assign_first_ids(all.finish());
         Ok(ambiguous)
     }
 }
@@ -162,7 +162,7 @@ impl OrderedPass<'_> {
                 // `take` returns `None` only after an error in an earlier blob. That error is reported instead of
                 // `failed`.
                 let failed = FormatError::new("a blob before this one is damaged");
-                turn.take(|missing| worker.ways.number_missing_nodes(missing, nodes))
+                turn.take(|missing| worker.ways.assign_ids_to_missing_nodes(missing, nodes))
                     .ok_or(failed)?;
                 0
             }
@@ -216,7 +216,7 @@ impl OrderedPass<'_> {
         ambiguous: u64,
     ) -> FormatResult<(Vec<EncodedFrame>, IdBatch, u64)> {
         let entry = blob.entry;
-        if !ids_agree(&old, entry) {
+        if !ids_match_entry(&old, entry) {
             return Err(stale_index_error("ids or their order differ"));
         }
         let last = (start + u64::from(entry.count)).saturating_sub(1);
@@ -227,7 +227,7 @@ impl OrderedPass<'_> {
         };
         worker
             .encoder
-            .add_edited_with_entry(&worker.patched, blob.segments, &entry)?;
+            .add_edited_payload_with_entry(&worker.patched, blob.segments, &entry)?;
         Ok((worker.encoder.finish()?, old.as_slice().into(), ambiguous))
     }
 }
@@ -254,7 +254,7 @@ impl NewIds for OneByOne<'_, '_> {
         for index in &self.unknown {
             let id = &mut ids[*index];
             match &mut self.missing {
-                Some(missing) => *id = self.nodes.new_id_at(missing.index_of(*id)),
+                Some(missing) => *id = self.nodes.new_id_at(missing.index_or_append(*id)),
                 None => self.ambiguous += u64::from(self.nodes.is_new_id(*id)),
             }
         }
@@ -280,8 +280,8 @@ impl MissingNodes {
     }
 
     /// Returns the index of a missing node in the map of node ids. Appends the node to the list if it is new.
-    fn index_of(&mut self, id: i64) -> u64 {
-        self.first + self.ids.index_of(id)
+    fn index_or_append(&mut self, id: i64) -> u64 {
+        self.first + self.ids.index_or_append(id)
     }
 }
 
@@ -304,10 +304,10 @@ impl Ways {
     }
 
     /// Assigns new ids to the nodes that have none, and replaces their old ids.
-    fn number_missing_nodes(&mut self, missing: &mut MissingNodes, nodes: &Numbering) {
+    fn assign_ids_to_missing_nodes(&mut self, missing: &mut MissingNodes, nodes: &Numbering) {
         for index in &self.unknown {
             let id = &mut self.ids.nodes[*index];
-            *id = nodes.new_id_at(missing.index_of(*id));
+            *id = nodes.new_id_at(missing.index_or_append(*id));
         }
     }
 

@@ -16,7 +16,7 @@ fn path_of(directory: &Path, kind: ObjectKind) -> PathBuf {
     directory.join(format!("{}.idx", kind.name()))
 }
 
-fn starts_path(directory: &Path) -> PathBuf {
+fn first_ids_path(directory: &Path) -> PathBuf {
     directory.join("start_ids")
 }
 
@@ -32,7 +32,7 @@ impl IndexFiles {
     /// another run writes to it. Existing files will be replaced. An `.idx` file without `start_ids` beside it may be
     /// something other than the output of an earlier run. In this case, fails unless `overwrite` is set.
     fn open(directory: &Path, overwrite: bool, ctx: &Context) -> Result<Self> {
-        let has_starts = starts_path(directory).exists();
+        let has_starts = first_ids_path(directory).exists();
         for kind in ObjectKind::ALL {
             let path = path_of(directory, kind);
             if path.exists() && !has_starts && !overwrite {
@@ -42,12 +42,12 @@ impl IndexFiles {
         }
         // A new file gets the access rights of the older files beside it.
         let paths = ObjectKind::ALL.map(|kind| path_of(directory, kind));
-        let replaced = ReplacedFiles::named(Path::new(""), paths.to_vec());
+        let replaced = ReplacedFiles::with_paths(Path::new(""), paths.to_vec());
         let open = |path: PathBuf| -> Result<OpenOutput> {
             let is_new = !path.exists();
-            let target = OutputTarget::named(&path, true);
+            let target = OutputTarget::named_file(&path, true);
             let output = OpenOutput::open(target, ctx)?;
-            if is_new && let Some(warning) = replaced.pass_to_file(&path, &output.file) {
+            if is_new && let Some(warning) = replaced.copy_access_to_file(&path, &output.file) {
                 ctx.warn(warning);
             }
             Ok(output)
@@ -55,7 +55,7 @@ impl IndexFiles {
         let [nodes, ways, relations] = ObjectKind::ALL.map(|kind| path_of(directory, kind));
         Ok(Self {
             maps: [open(nodes)?, open(ways)?, open(relations)?],
-            starts: open(starts_path(directory))?,
+            starts: open(first_ids_path(directory))?,
         })
     }
 
@@ -96,7 +96,7 @@ pub(super) fn read(
     for path in ObjectKind::ALL
         .map(|kind| path_of(directory, kind))
         .into_iter()
-        .chain([starts_path(directory)])
+        .chain([first_ids_path(directory)])
     {
         // Refuses named pipes and devices before they are opened, because opening a named pipe would wait for a writer.
         if path.metadata().is_ok_and(|found| !found.is_file()) {
@@ -106,12 +106,12 @@ pub(super) fn read(
             ));
         }
     }
-    let stored = read_starts(directory)?;
+    let stored = read_first_ids(directory)?;
     if let (Some(stored), Some(start)) = (stored, start)
         && stored != start
     {
         let error = Error::file(
-            &starts_path(directory),
+            &first_ids_path(directory),
             "the map was begun with other first ids",
         );
         return Err(error.advise(Advice::LeaveFirstIdsOut(stored)));
@@ -129,8 +129,8 @@ pub(super) fn read(
     ))
 }
 
-fn read_starts(directory: &Path) -> Result<Option<[i64; 3]>> {
-    let path = starts_path(directory);
+fn read_first_ids(directory: &Path) -> Result<Option<[i64; 3]>> {
+    let path = first_ids_path(directory);
     let text = std::fs::read_to_string(&path).if_exists();
     let Some(text) = text.for_path(&path, "cannot read")? else {
         return Ok(None);
@@ -154,7 +154,7 @@ pub fn show_index(directory: &Path, kind: ObjectKind, mut show: impl FnMut(IdPai
     if !path.is_file() {
         return Err(Error::file(&path, "there is no map of ids here"));
     }
-    let start = read_starts(directory)?.unwrap_or([1; 3])[kind as usize];
+    let start = read_first_ids(directory)?.unwrap_or([1; 3])[kind as usize];
     Numbering::read(&path, start)?.pairs().for_each(&mut show);
     Ok(())
 }

@@ -29,7 +29,7 @@ impl<'n> CountedObjects<'n> {
 
 /// Whether the old ids of the objects of a blob are in canonical order without duplicates, and agree with the entry in
 /// their number and in the first and the last id.
-pub(super) fn ids_agree(old: &[i64], entry: &BlobEntry) -> bool {
+pub(super) fn ids_match_entry(old: &[i64], entry: &BlobEntry) -> bool {
     let ends = (old.first().copied(), old.last().copied());
     old.len() == entry.count as usize
         && ends == (Some(entry.min_id), Some(entry.max_id))

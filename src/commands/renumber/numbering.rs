@@ -23,7 +23,7 @@ impl IdList {
     }
 
     /// Returns the index of an id. Appends the id if it is not in the list.
-    pub(super) fn index_of(&mut self, id: i64) -> u64 {
+    pub(super) fn index_or_append(&mut self, id: i64) -> u64 {
         let next = self.len();
         let index = *self.indices.entry(id).or_insert(next);
         if index == next {
@@ -36,7 +36,7 @@ impl IdList {
 impl Extend<i64> for IdList {
     fn extend<T: IntoIterator<Item = i64>>(&mut self, ids: T) {
         for id in ids {
-            self.index_of(id);
+            self.index_or_append(id);
         }
     }
 }
@@ -94,7 +94,7 @@ impl Numbering {
             let old = &mut old[..ids.len()];
             old.copy_from_slice(ids);
             self.first.for_each_rank(old, |index, rank| {
-                match rank.or_else(|| self.later_number(old[index])) {
+                match rank.or_else(|| self.later_index(old[index])) {
                     Some(number) => ids[index] = self.new_id_at(number),
                     None => unknown(batch * AT_A_TIME + index),
                 }
@@ -103,7 +103,7 @@ impl Numbering {
     }
 
     /// Returns the index of an old id that was added after the ids in `first`.
-    fn later_number(&self, id: i64) -> Option<u64> {
+    fn later_index(&self, id: i64) -> Option<u64> {
         let index = self.later.indices.get(&id)?;
         Some(self.first.len() + index)
     }
@@ -139,7 +139,7 @@ impl Numbering {
     /// Assigns the next new id to an old id, unless the old id already has one.
     pub(super) fn add(&mut self, id: i64) {
         if !self.contains(id) {
-            self.later.index_of(id);
+            self.later.index_or_append(id);
         }
     }
 
@@ -152,7 +152,7 @@ impl Numbering {
     }
 
     /// Assigns the first new ids to the ids of the file's objects. The map must be empty.
-    pub(super) fn begin(&mut self, ids: RankSet) {
+    pub(super) fn assign_first_ids(&mut self, ids: RankSet) {
         self.first = ids;
         self.is_fresh = true;
     }
@@ -161,7 +161,7 @@ impl Numbering {
     /// objects.
     pub(super) fn add_all(&mut self, ids: IdSet) {
         if self.len() == 0 {
-            self.begin(ids.into());
+            self.assign_first_ids(ids.into());
         } else {
             ids.ids().for_each(|id| self.add(id));
         }
@@ -264,7 +264,7 @@ impl NumberWalk<'_> {
     pub(super) fn new_id(&mut self, id: i64) -> Option<i64> {
         let numbering = self.numbering;
         let rank = self.ranks.rank(id);
-        let number = rank.or_else(|| numbering.later_number(id))?;
+        let number = rank.or_else(|| numbering.later_index(id))?;
         Some(numbering.new_id_at(number))
     }
 

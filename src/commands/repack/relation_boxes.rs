@@ -100,7 +100,7 @@ impl MemberBoxes {
     }
 
     /// Computes the boxes of nested relations. The boxes of nodes and ways must have been set.
-    pub(super) fn find_relations(&mut self, source: PlannedFile<'_>) -> Result<()> {
+    pub(super) fn compute_relation_boxes(&mut self, source: PlannedFile<'_>) -> Result<()> {
         if self.relations.is_empty() {
             return Ok(());
         }

@@ -87,7 +87,7 @@ pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
         ctx,
     };
     places.add_nodes_and_ways(&mut boxes)?;
-    boxes.find_relations(source)?;
+    boxes.compute_relation_boxes(source)?;
     places.add_relations(&boxes)?;
     drop(boxes);
     let sorted = sorter.finish()?;
@@ -100,7 +100,7 @@ pub(super) fn write(options: &Options, ctx: &Context) -> Result<Summary> {
     let first_blobs = write_rows(&sorted, write, options, &file, ids.as_ref(), &mut sink, ctx)?;
     drop(sorted);
     let mut closed = sink.close()?;
-    if let (Some(writer), Some(ids)) = (closed.id_table_writer(), ids) {
+    if let (Some(writer), Some(ids)) = (closed.begin_id_table(), ids) {
         ids.write(&first_blobs, writer, ctx)?;
     }
     Ok(Summary {
@@ -255,7 +255,7 @@ fn make_rows<T>(
         if !kinds.contains(element.key.0) {
             continue;
         }
-        object.fill_next(&element, &block, &mut last)?;
+        object.fill_reusing_info(&element, &block, &mut last)?;
         if let ObjectBody::Way { refs, locations } = &object.body
             && refs.len() != locations.len()
         {
@@ -360,10 +360,10 @@ fn write_rows(
                     let rows = rows?;
                     let places: Vec<_> = rows.keys_and_lens().collect();
                     let mut lens = blob_lens(&places, most);
-                    if number == last_range && portions.left() == 0 {
+                    if number == last_range && portions.rows_left() == 0 {
                         isolate_last_row(&mut lens);
                     }
-                    let portion = frames_of(kind, &rows, &lens, encoder).map_err(|error| {
+                    let portion = encode_frames(kind, &rows, &lens, encoder).map_err(|error| {
                         Error::file(options.output.target.path(), error.to_string())
                     })?;
                     let mut first = 0;
@@ -467,7 +467,7 @@ fn cut_index(rows: &[(u64, usize)], most: BlobLimits) -> Option<usize> {
 }
 
 /// Encodes rows as blobs. `lens` has the number of rows in each blob.
-fn frames_of(
+fn encode_frames(
     kind: ObjectKind,
     rows: &SharedRows,
     lens: &[usize],

@@ -97,7 +97,7 @@ pub(super) fn outcomes_of(
         Err(Error::Blob { source, .. }) if entry.is_indexed() => {
             Ok(vec![Outcome::lost(entry, &source)])
         }
-        Err(Error::Blob { source, .. }) => outcomes_within(input, &frame, &source, mender, ctx),
+        Err(Error::Blob { source, .. }) => outcomes_of_streams(input, &frame, &source, mender, ctx),
         Err(error) => Err(error),
     }
 }
@@ -132,7 +132,7 @@ fn outcome_without_frame(input: &Input, frame: &Frame, mender: &BlobMender) -> R
 
 /// Returns the outcomes for a frame whose blob cannot be decoded. The data of the blob may be whole although the fields
 /// around the data are damaged.
-fn outcomes_within(
+fn outcomes_of_streams(
     input: &Input,
     frame: &Frame,
     cause: &FormatError,

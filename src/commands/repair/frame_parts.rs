@@ -33,7 +33,7 @@ impl FrameParts {
         let fields = [&self.raw_size[..], &self.data_head].concat();
         let has_whole_header = |fields: &[u8]| {
             let header_len = bytes.len().checked_sub(fields.len());
-            header_len.is_some_and(|len| self.header_like(&bytes[..len]) == bytes[..len])
+            header_len.is_some_and(|len| self.header_with_index_of(&bytes[..len]) == bytes[..len])
         };
         if has_whole_header(&fields) || has_whole_header(&self.data_head) {
             return true;
@@ -52,12 +52,12 @@ impl FrameParts {
         parts.is_some_and(|(prefix, message)| {
             let has_right_len = u32::from_be_bytes(*prefix) as usize == message.len()
                 && bytes.len() >= self.header(None).len();
-            has_right_len || self.header_like(bytes)[FRAME_PREFIX_LEN..] == *message
+            has_right_len || self.header_with_index_of(bytes)[FRAME_PREFIX_LEN..] == *message
         })
     }
 
     /// Returns the prefix and the BlobHeader of the frame, with the index that `bytes` have, if they have one.
-    fn header_like(&self, bytes: &[u8]) -> Vec<u8> {
+    fn header_with_index_of(&self, bytes: &[u8]) -> Vec<u8> {
         let message = bytes.get(FRAME_PREFIX_LEN..);
         self.header(message.and_then(|message| BlobHeader::parse(message).ok()?.indexdata))
     }

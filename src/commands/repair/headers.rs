@@ -35,7 +35,7 @@ pub(super) fn header(survey: &Survey, report: &mut Report, other: Option<&PbfFil
     if survey.has_locations && !survey.has_bare_ways {
         header.set_optional(feature::LOCATIONS, true);
     } else {
-        header.set_locations(None);
+        header.declare_locations(None);
     }
     header.set_optional(feature::SORTED, true);
     if !report.is_complete() {
@@ -44,13 +44,14 @@ pub(super) fn header(survey: &Survey, report: &mut Report, other: Option<&PbfFil
             // The objects of the other file may be older. The output therefore gets the older state, so that an update
             // brings all objects up to date.
             Some(other)
-                if report.may_be_taken_from(other) && are_of_one_server(&header, &other.header) =>
+                if report.can_restore_losses_from(other)
+                    && have_same_server(&header, &other.header) =>
             {
-                header.replication_sequence = older(
+                header.replication_sequence = smaller_of_both(
                     header.replication_sequence,
                     other.header.replication_sequence,
                 );
-                header.replication_timestamp = older(
+                header.replication_timestamp = smaller_of_both(
                     header.replication_timestamp,
                     other.header.replication_timestamp,
                 );
@@ -64,7 +65,7 @@ pub(super) fn header(survey: &Survey, report: &mut Report, other: Option<&PbfFil
 }
 
 /// Returns the smaller of two numbers; `None` if one is missing.
-fn older(one: Option<i64>, two: Option<i64>) -> Option<i64> {
+fn smaller_of_both(one: Option<i64>, two: Option<i64>) -> Option<i64> {
     Some(one?.min(two?))
 }
 
@@ -76,7 +77,7 @@ fn remove_node_features(header: &mut HeaderBlock) {
 }
 
 /// Whether two headers have replication states of the same server. If neither header has a URL, this is assumed.
-fn are_of_one_server(header: &HeaderBlock, other: &HeaderBlock) -> bool {
+fn have_same_server(header: &HeaderBlock, other: &HeaderBlock) -> bool {
     match (&header.replication_url, &other.replication_url) {
         (Some(one), Some(two)) => is_same_server(one, two),
         (None, None) => true,
@@ -93,7 +94,7 @@ fn drop_replication(header: &mut HeaderBlock) {
 
 impl Report {
     /// Whether another file has a replication state, and everything that was lost can be taken from that file.
-    fn may_be_taken_from(&self, other: &PbfFile) -> bool {
+    fn can_restore_losses_from(&self, other: &PbfFile) -> bool {
         let has_ids = |loss: &Loss| loss.is_without_objects() || !loss.ids.is_empty();
         other.header.has_replication()
             && self.headers > 0

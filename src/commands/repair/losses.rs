@@ -16,7 +16,7 @@ use std::collections::HashMap;
 type Content = (Option<TypeThenId>, Option<TypeThenId>, u32);
 
 /// Returns the facts by which the entry of a blob is recognised.
-fn content(entry: &BlobEntry) -> Content {
+fn content_key(entry: &BlobEntry) -> Content {
     (entry.first_key(), entry.last_key(), entry.count)
 }
 
@@ -72,7 +72,10 @@ impl Matches {
     fn of(outcomes: &[Outcome], table: &[BlobEntry]) -> Option<Self> {
         let mut by_content: HashMap<Content, Vec<usize>> = HashMap::new();
         for (index, entry) in table.iter().enumerate().rev() {
-            by_content.entry(content(entry)).or_default().push(index);
+            by_content
+                .entry(content_key(entry))
+                .or_default()
+                .push(index);
         }
         let mut by_first: Vec<usize> = (0..table.len()).collect();
         by_first.sort_by_key(|index| table[*index].first_key());
@@ -80,7 +83,7 @@ impl Matches {
         for (number, outcome) in outcomes.iter().enumerate() {
             let index = match outcome {
                 Outcome::Whole { entry, .. } if entry.count > 0 => {
-                    Some(by_content.get_mut(&content(entry))?.pop()?)
+                    Some(by_content.get_mut(&content_key(entry))?.pop()?)
                 }
                 Outcome::Mended(_) => outcome.keys().and_then(|(first, last)| {
                     let behind =
@@ -103,7 +106,7 @@ impl Matches {
         let mut known: HashMap<Content, Vec<usize>> = HashMap::new();
         for (number, outcome) in outcomes.iter().enumerate().rev() {
             if let Outcome::Lost(_, Some(entry)) = outcome {
-                known.entry(content(entry)).or_default().push(number);
+                known.entry(content_key(entry)).or_default().push(number);
             }
         }
         // `missing` has the entries of each lost outcome. `vanished` has the entries of which no bytes are left, by the
@@ -115,7 +118,7 @@ impl Matches {
             if let Some(number) = found {
                 next = number + 1;
             } else if entry.count > 0 {
-                let lost = known.get_mut(&content(entry)).and_then(Vec::pop);
+                let lost = known.get_mut(&content_key(entry)).and_then(Vec::pop);
                 let lost = lost.or_else(|| {
                     let mut behind = (next..).zip(&outcomes[next..]);
                     let (number, outcome) = behind.find(|(_, outcome)| outcome.end().is_some())?;
@@ -134,7 +137,7 @@ impl Matches {
             named.extend(
                 vanished
                     .get(&number)
-                    .map(|entries| missing_outcome(end, entries)),
+                    .map(|entries| loss_of_missing_blobs(end, entries)),
             );
             if let Outcome::Lost(loss, indexed) = &mut outcome {
                 let entries = missing.remove(&number).unwrap_or_default();
@@ -149,14 +152,14 @@ impl Matches {
         named.extend(
             vanished
                 .get(&count)
-                .map(|entries| missing_outcome(end, entries)),
+                .map(|entries| loss_of_missing_blobs(end, entries)),
         );
         named
     }
 }
 
 /// Returns the loss of blobs of which the file has no bytes.
-fn missing_outcome(offset: u64, entries: &[&BlobEntry]) -> Outcome {
+fn loss_of_missing_blobs(offset: u64, entries: &[&BlobEntry]) -> Outcome {
     let cause = "the table of contents lists a blob that is not there".to_owned();
     let mut loss = Loss::new(None, offset, 0, cause);
     loss.set_entries(entries);
@@ -169,7 +172,7 @@ impl Loss {
         self.objects = Some(entries.iter().map(|entry| u64::from(entry.count)).sum());
         let ids_of = |entry: &&BlobEntry| {
             let is_exact = entry.kinds.single().is_some();
-            ids_from_to(entry.first_key(), entry.last_key(), is_exact)
+            id_ranges_between(entry.first_key(), entry.last_key(), is_exact)
         };
         self.ids = entries.iter().flat_map(ids_of).collect();
     }
@@ -203,18 +206,18 @@ fn ids_between(before: Option<TypeThenId>, behind: Option<TypeThenId>) -> Vec<Lo
         // Several sorted files were concatenated. `before` is the last object of a file, `behind` the first object of
         // the next.
         Some((before, behind)) if before > behind => {
-            let mut ids = ids_from_to(first, None, false);
-            ids.extend(ids_from_to(None, last, false));
+            let mut ids = id_ranges_between(first, None, false);
+            ids.extend(id_ranges_between(None, last, false));
             ids
         }
         // No id lies between the two objects, but other versions of these objects may be lost.
-        Some(_) if first > last => ids_from_to(before, behind, false),
-        _ => ids_from_to(first, last, false),
+        Some(_) if first > last => id_ranges_between(before, behind, false),
+        _ => id_ranges_between(first, last, false),
     }
 }
 
 /// Returns the ids from the first to the last key. `None` means no limit.
-fn ids_from_to(
+fn id_ranges_between(
     first: Option<TypeThenId>,
     last: Option<TypeThenId>,
     is_exact: bool,

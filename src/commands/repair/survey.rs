@@ -239,13 +239,13 @@ impl Survey {
     }
 
     /// Whether an object can be saved.
-    pub(super) fn saves_objects(&self) -> bool {
+    pub(super) fn can_save_objects(&self) -> bool {
         let mut written = self.outcomes.iter().flat_map(Outcome::written);
         written.any(|entry| entry.count > 0)
     }
 
     /// Puts the findings into a report.
-    pub(super) fn report(&self, report: &mut Report) {
+    pub(super) fn fill_report(&self, report: &mut Report) {
         report.headers = self.headers.len() as u64;
         report.header_fault.clone_from(&self.header_fault);
         report.had_replication = self.headers.iter().any(HeaderBlock::has_replication);

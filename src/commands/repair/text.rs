@@ -26,7 +26,7 @@ pub(super) fn repair(
     let Some(file) = salvaged.file else {
         return Err(salvaged.damage.map_or(nothing, |(error, _)| error));
     };
-    changesets::note_left_out(&file, ctx);
+    changesets::warn_of_left_out_changesets(&file, ctx);
     let mut survey = Survey::begin(&file.input, ctx)?;
     survey.examine(&file.input, &mender, |_| Ok(()), ctx)?;
     let mut report = Report {
@@ -35,7 +35,7 @@ pub(super) fn repair(
         unpacked: FileCompression::detect(input.first_bytes()?).map(FileCompression::name),
         ..Report::default()
     };
-    survey.report(&mut report);
+    survey.fill_report(&mut report);
     // The blobs are those of the temporary file, so they are not reported.
     report.whole_blobs = 0;
     report.mended.clear();
@@ -47,7 +47,7 @@ pub(super) fn repair(
             report.lost.push(loss);
         }
     }
-    if !survey.saves_objects() {
+    if !survey.can_save_objects() {
         return Err(nothing);
     }
     write::write(

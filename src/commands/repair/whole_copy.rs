@@ -83,7 +83,7 @@ mod tests {
             declared.set_required(required, true);
         }
         declared.set_optional(feature::SORTED, true);
-        declared.set_locations(Some(feature::ALL_NODES));
+        declared.declare_locations(Some(feature::ALL_NODES));
         let mut report = Report {
             headers: 1,
             ..Report::default()

@@ -56,12 +56,12 @@ pub(super) fn write(
     let (saved, summary) = write_scratch(&options.output, write_to)?;
     let before = summary.written.objects.unwrap_or(0);
     let saved = PbfFile::of_input(Input::from_temporary(saved.open()?, damaged.path())?, ctx)?;
-    sort_saved(saved, before, other.as_ref(), options, report, ctx)
+    sort_saved_objects(saved, before, other.as_ref(), options, report, ctx)
 }
 
 /// Sorts the objects of `saved`, and the objects of `other` whose ids are lost, into the output. `before` is the number
 /// of objects in `saved`.
-fn sort_saved(
+fn sort_saved_objects(
     saved: PbfFile,
     mut before: u64,
     other: Option<&PbfFile>,
@@ -100,7 +100,7 @@ fn write_scratch<T>(
     write: impl FnOnce(&OutputOptions) -> Result<T>,
 ) -> Result<(ScratchFile, T)> {
     let directory = output.target.scratch_directory();
-    let (file, scratch) = OutputOptions::scratch(&directory, output.encoding().compression)?;
+    let (file, scratch) = OutputOptions::create_scratch(&directory, output.encoding().compression)?;
     let written = write(&scratch)?;
     Ok((file, written))
 }

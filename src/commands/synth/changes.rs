@@ -84,7 +84,7 @@ fn collect(world: &World, days: u32, ctx: &Context) -> Result<Vec<Day>> {
         let town = Town::new(world, number);
         for (day, changes) in (1..).zip(&mut by_day) {
             for kind in ObjectKind::ALL {
-                changes.created.extend(town.created_on(kind, day));
+                changes.created.extend(town.objects_created_on(kind, day));
             }
         }
         for mut object in town.into_objects() {
@@ -99,7 +99,7 @@ fn collect(world: &World, days: u32, ctx: &Context) -> Result<Vec<Day>> {
                 object.change_on(day);
                 changes.modified.push(object);
             } else {
-                changes.deleted.push(object.deleted_on(day));
+                changes.deleted.push(object.into_deleted(day));
             }
         }
     }
@@ -124,7 +124,7 @@ fn write_day(day: &Day, out: impl Write) -> std::io::Result<()> {
     ];
     for (action, objects) in parts {
         for object in objects {
-            object.with(|object| osc.write(action, object))?;
+            object.with_object(|object| osc.write(action, object))?;
         }
     }
     let gzip = osc

@@ -1,7 +1,7 @@
 //! One town: a grid of streets with houses, points of interest, a park, a boundary and bus lines.
 
 use super::names;
-use super::world::{Lifetime, Mapper, World, day_end, mapper};
+use super::world::{Lifetime, Mapper, World, day_end, draw_mapper};
 use crate::commands::random::Random;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{Info, List, Member, Object, ObjectBody};
@@ -41,7 +41,7 @@ impl SyntheticObject {
     }
 
     /// Calls `use_it` with the object as an [`Object`], which encoders accept.
-    pub(super) fn with<T>(&self, use_it: impl FnOnce(&Object<'_>) -> T) -> T {
+    pub(super) fn with_object<T>(&self, use_it: impl FnOnce(&Object<'_>) -> T) -> T {
         let tags: Vec<(&str, &str)> = self
             .tags
             .iter()
@@ -101,12 +101,12 @@ impl SyntheticObject {
     pub(super) fn change_on(&mut self, day: u32) {
         let mut random = Random::seeded(&[6, self.id as u64, u64::from(day)]);
         self.version += 1;
-        self.timestamp = time_on(day, &mut random);
-        self.mapper = mapper(&mut random);
+        self.timestamp = draw_time_on(day, &mut random);
+        self.mapper = draw_mapper(&mut random);
         match &mut self.body {
             SyntheticBody::Node(lat_e7, lon_e7) => {
-                *lat_e7 += random.around(40);
-                *lon_e7 += random.around(40);
+                *lat_e7 += random.draw_around_zero(40);
+                *lon_e7 += random.draw_around_zero(40);
             }
             SyntheticBody::Way(_) | SyntheticBody::Relation(_) => {
                 self.tags
@@ -116,19 +116,19 @@ impl SyntheticObject {
     }
 
     /// Returns the deleted object for the change file of `day`, with the next version number and without tags.
-    pub(super) fn deleted_on(mut self, day: u32) -> Self {
+    pub(super) fn into_deleted(mut self, day: u32) -> Self {
         let mut random = Random::seeded(&[7, self.id as u64, u64::from(day)]);
         self.version += 1;
-        self.timestamp = time_on(day, &mut random);
-        self.mapper = mapper(&mut random);
+        self.timestamp = draw_time_on(day, &mut random);
+        self.mapper = draw_mapper(&mut random);
         self.tags.clear();
         self
     }
 }
 
 /// Draws a time on a day, in seconds since 1970.
-fn time_on(day: u32, random: &mut Random) -> i64 {
-    day_end(day) - 1 - random.below(86_000) as i64
+fn draw_time_on(day: u32, random: &mut Random) -> i64 {
+    day_end(day) - 1 - random.draw_below(86_000) as i64
 }
 
 /// The objects of a town in the base, each with the change that happens to it.
@@ -172,7 +172,11 @@ impl Town {
 
     /// Returns the objects of a kind that the town has in the base, in their state at the end of a day. Objects that
     /// the town creates later than the base are not included.
-    pub(super) fn objects_after(mut self, kind: ObjectKind, day: u32) -> Vec<SyntheticObject> {
+    pub(super) fn objects_at_end_of_day(
+        mut self,
+        kind: ObjectKind,
+        day: u32,
+    ) -> Vec<SyntheticObject> {
         let made = std::mem::take(&mut self.made[kind as usize]);
         made.into_iter()
             .filter_map(|object| object.at_end_of_day(day))
@@ -185,7 +189,7 @@ impl Town {
     }
 
     /// Returns the objects of a kind that the town creates on a day, in the order of their ids.
-    pub(super) fn created_on(&self, kind: ObjectKind, day: u32) -> Vec<SyntheticObject> {
+    pub(super) fn objects_created_on(&self, kind: ObjectKind, day: u32) -> Vec<SyntheticObject> {
         let houses = self.made[ObjectKind::Way as usize]
             .iter()
             .filter(|way| way.lifetime == Lifetime::Neighbour(day));
@@ -198,8 +202,9 @@ impl Town {
             .created_id_base(ObjectKind::Way, self.number, day);
         for (house, way) in houses.zip(way + 1..) {
             let mut random = Random::seeded(&[8, house.id as u64, u64::from(day)]);
-            let (timestamp, mapper) = (time_on(day, &mut random), mapper(&mut random));
-            let (lat, lon) = self.location(random.below(100) as i32, random.below(100) as i32);
+            let (timestamp, mapper) = (draw_time_on(day, &mut random), draw_mapper(&mut random));
+            let (lat, lon) =
+                self.location(random.draw_below(100) as i32, random.draw_below(100) as i32);
             let mut corners = Vec::new();
             let make = |id, tags, body| {
                 let mapper = mapper.clone();
@@ -255,17 +260,17 @@ impl Town {
         let gap = if self.random.draw_bool(70) {
             1
         } else {
-            1 + self.random.below(12) as i64
+            1 + self.random.draw_below(12) as i64
         };
         let id = self.next_id[kind as usize] + gap;
         self.next_id[kind as usize] = id;
-        let age = self.random.below(500_000_000) as i64;
+        let age = self.random.draw_below(500_000_000) as i64;
         let version = 1 + self
             .random
-            .below(12)
-            .min(self.random.below(12))
-            .min(self.random.below(12));
-        let mapper = mapper(&mut self.random);
+            .draw_below(12)
+            .min(self.random.draw_below(12))
+            .min(self.random.draw_below(12));
+        let mapper = draw_mapper(&mut self.random);
         let timestamp = day_end(0) - 1 - age;
         let made = SyntheticObject {
             id,
@@ -316,9 +321,9 @@ impl Town {
         let mut crossings = Vec::new();
         for row in 0..=size {
             for column in 0..=size {
-                let lat = self.corner_e7.0 + row * height + self.random.around(300);
-                let lon = self.corner_e7.1 + column * width + self.random.around(300);
-                let tags = match self.random.below(12) {
+                let lat = self.corner_e7.0 + row * height + self.random.draw_around_zero(300);
+                let lon = self.corner_e7.1 + column * width + self.random.draw_around_zero(300);
+                let tags = match self.random.draw_below(12) {
                     0 => vec![("highway", "traffic_signals".into())],
                     1 => vec![("highway", "crossing".into()), ("crossing", "zebra".into())],
                     _ => Vec::new(),
@@ -346,8 +351,8 @@ impl Town {
             if let &[(from, lat, lon), (_, to_lat, to_lon)] = pair {
                 refs.push(from);
                 for bend in 1..5 {
-                    let lat = lat + (to_lat - lat) / 5 * bend + self.random.around(150);
-                    let lon = lon + (to_lon - lon) / 5 * bend + self.random.around(150);
+                    let lat = lat + (to_lat - lat) / 5 * bend + self.random.draw_around_zero(150);
+                    let lon = lon + (to_lon - lon) / 5 * bend + self.random.draw_around_zero(150);
                     refs.push(self.add_node(Lifetime::Stays, lat, lon, Vec::new()));
                 }
             }
@@ -394,10 +399,13 @@ impl Town {
         let (height, width) = self.block_e7;
         let lat = self.corner_e7.0 + row * height + 1500 + (house / 4) * 4000;
         let lon = self.corner_e7.1 + column * width + 1500 + (house % 4) * 4500;
-        let (lat, lon) = (lat + self.random.around(300), lon + self.random.around(300));
+        let (lat, lon) = (
+            lat + self.random.draw_around_zero(300),
+            lon + self.random.draw_around_zero(300),
+        );
         let (depth, length) = (
-            800 + self.random.around(300),
-            1500 + self.random.around(600),
+            800 + self.random.draw_around_zero(300),
+            1500 + self.random.draw_around_zero(600),
         );
         let outline = if self.random.draw_bool(45) {
             vec![
@@ -441,7 +449,7 @@ impl Town {
         if self.random.draw_bool(20) {
             tags.push((
                 "building:levels",
-                (1 + self.random.below(6)).to_string().into(),
+                (1 + self.random.draw_below(6)).to_string().into(),
             ));
         }
         tags
@@ -450,9 +458,9 @@ impl Town {
     /// Adds a tagged node: a tree, a shop, an amenity or an address.
     fn add_point(&mut self, row: i32, column: i32) {
         let (height, width) = self.block_e7;
-        let lat = self.corner_e7.0 + row * height + self.random.below(height as u64) as i32;
-        let lon = self.corner_e7.1 + column * width + self.random.below(width as u64) as i32;
-        let tags = match self.random.below(10) {
+        let lat = self.corner_e7.0 + row * height + self.random.draw_below(height as u64) as i32;
+        let lon = self.corner_e7.1 + column * width + self.random.draw_below(width as u64) as i32;
+        let tags = match self.random.draw_below(10) {
             0..=3 => vec![("natural", "tree".into())],
             4 | 5 => {
                 let shop = self.random.pick(&names::SHOPS);
@@ -467,7 +475,7 @@ impl Town {
             _ => vec![
                 (
                     "addr:housenumber",
-                    (1 + self.random.below(140)).to_string().into(),
+                    (1 + self.random.draw_below(140)).to_string().into(),
                 ),
                 ("addr:street", self.street_name()),
             ],

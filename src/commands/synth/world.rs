@@ -61,7 +61,7 @@ impl World {
 
     /// Returns the id before the first id that is reserved for the objects of a kind in a town of the base.
     pub(super) const fn id_base(kind: ObjectKind, town: u64) -> i64 {
-        per_kind(NODE_IDS_PER_TOWN, kind) * town as i64
+        id_count_of_kind(NODE_IDS_PER_TOWN, kind) * town as i64
     }
 
     /// Returns the id before the first id that is reserved for the objects of a kind that a town creates on a day. The
@@ -69,7 +69,7 @@ impl World {
     pub(super) const fn created_id_base(&self, kind: ObjectKind, town: u64, day: u32) -> i64 {
         let base = Self::id_base(kind, self.towns);
         let before = (day as i64 - 1) * self.towns as i64 + town as i64;
-        base + per_kind(NODE_IDS_PER_TOWN_AND_DAY, kind) * before
+        base + id_count_of_kind(NODE_IDS_PER_TOWN_AND_DAY, kind) * before
     }
 
     /// Returns the latitude and longitude of the south-western corner of a town, in 1e-7 degree. Fewer than 150 towns
@@ -91,8 +91,8 @@ impl World {
     /// their changes, since mappers edit neighbouring houses together.
     pub(super) fn lifetime(&self, town: u64, number: u64) -> Lifetime {
         let mut group = Random::seeded(&[self.seed, 1, town, number / 12]);
-        let day = 1 + group.below(u64::from(DAYS)) as u32;
-        match Random::seeded(&[self.seed, 2, town, number]).below(20) {
+        let day = 1 + group.draw_below(u64::from(DAYS)) as u32;
+        match Random::seeded(&[self.seed, 2, town, number]).draw_below(20) {
             0..=4 => Lifetime::Changes(day),
             5 => Lifetime::Goes(day),
             6..=9 => Lifetime::Neighbour(day),
@@ -101,7 +101,7 @@ impl World {
     }
 }
 
-const fn per_kind(nodes: i64, kind: ObjectKind) -> i64 {
+const fn id_count_of_kind(nodes: i64, kind: ObjectKind) -> i64 {
     match kind {
         ObjectKind::Node => nodes,
         ObjectKind::Way => nodes / 8,
@@ -117,11 +117,11 @@ pub(super) struct Mapper {
 }
 
 /// Draws one of 400 mappers; low numbers are more frequent than high ones.
-pub(super) fn mapper(random: &mut Random) -> Mapper {
+pub(super) fn draw_mapper(random: &mut Random) -> Mapper {
     let number = random
-        .below(400)
-        .min(random.below(400))
-        .min(random.below(400));
+        .draw_below(400)
+        .min(random.draw_below(400))
+        .min(random.draw_below(400));
     let mut named = Random::seeded(&[3, number]);
     let name = match number % 4 {
         0 => format!("{}_{number}", named.pick(&super::names::OWNERS)),

@@ -8,7 +8,7 @@ use crate::pbf::Block;
 use rustc_hash::FxHashMap;
 
 /// Whether an expression joins several tags or excludes a tag.
-pub(super) fn has_joined_tags(expressions: &[ObjectExpression]) -> bool {
+pub(super) fn joins_or_excludes_tags(expressions: &[ObjectExpression]) -> bool {
     let is_joined =
         |one: &ObjectExpression| !(one.more_tags.is_empty() && one.excluded_tags.is_empty());
     expressions.iter().any(is_joined)

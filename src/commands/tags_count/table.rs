@@ -4,7 +4,7 @@
 use super::TagCount;
 use crate::error::{Error, Result};
 use crate::osm::StringPool;
-use crate::runtime::{lock, unlocked};
+use crate::runtime::{into_mutex_value, lock};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
@@ -99,7 +99,7 @@ impl CountTable {
         let mut run = BufWriter::new(tempfile::tempfile().map_err(failed)?);
         for shard in &self.shards {
             let shard = lock(shard).take();
-            for (name, count) in sorted(&shard) {
+            for (name, count) in sorted_counts(&shard) {
                 write_record(&mut run, name, count).map_err(failed)?;
             }
         }
@@ -115,7 +115,7 @@ impl CountTable {
     pub(super) fn finish(self, kept: impl Fn(u64) -> bool) -> Result<(Vec<TagCount>, u64)> {
         let directory = std::env::temp_dir();
         let failed = |error| Error::io(&directory, CANNOT_USE, error);
-        let runs = unlocked(self.runs);
+        let runs = into_mutex_value(self.runs);
         let mut runs: Vec<BufReader<File>> = runs.into_iter().map(BufReader::new).collect();
         for run in &mut runs {
             run.rewind().map_err(failed)?;
@@ -134,15 +134,21 @@ impl CountTable {
             heads.push(read_record(run).map_err(failed)?);
         }
         for (number, shard) in self.shards.into_iter().enumerate() {
-            let shard = unlocked(shard);
+            let shard = into_mutex_value(shard);
             if runs.is_empty() {
                 (0..)
                     .zip(&shard.counts)
                     .for_each(|(id, count)| take(shard.names.get(id), *count));
                 continue;
             }
-            merge_shard(number, &sorted(&shard), &mut runs, &mut heads, &mut take)
-                .map_err(failed)?;
+            merge_shard(
+                number,
+                &sorted_counts(&shard),
+                &mut runs,
+                &mut heads,
+                &mut take,
+            )
+            .map_err(failed)?;
         }
         Ok((result, distinct))
     }
@@ -157,7 +163,7 @@ fn shard_of(name: &str) -> usize {
 }
 
 /// Returns the names and counts of a shard, ordered by name.
-fn sorted(shard: &TableShard) -> Vec<(&str, u64)> {
+fn sorted_counts(shard: &TableShard) -> Vec<(&str, u64)> {
     let names = (0..).zip(&shard.counts);
     let mut counts: Vec<(&str, u64)> = names
         .map(|(id, count)| (shard.names.get(id), *count))

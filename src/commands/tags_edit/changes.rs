@@ -58,8 +58,8 @@ pub(crate) fn edit(input: &Input, options: &Options, ctx: &Context) -> Result<Ch
         .compression(options.output.text_compression())
         .generator(options.output.header.generator.clone());
     let mut counts = EditCounts::default();
-    let edit = |changes: &mut ChangeSet| edit_set(&editor, changes);
-    let output = merge_changes::write_edited(&to, input, edit, |more| counts.merge(more), ctx)?;
+    let edit = |changes: &mut ChangeSet| edit_changes(&editor, changes);
+    let output = merge_changes::write_with_edits(&to, input, edit, |more| counts.merge(more), ctx)?;
     Ok(ChangesSummary {
         output,
         effects: Effects::of(&editor, &counts),
@@ -84,7 +84,7 @@ pub(crate) fn preview_of(input: &Input, edits: &TagEdits, ctx: &Context) -> Resu
         ctx,
         || (),
         |(), _, mut changes| {
-            let counts = edit_set(&editor, &mut changes);
+            let counts = edit_changes(&editor, &mut changes);
             counts.map_err(|error| Error::file(input.path(), error.to_string()))
         },
         |more| {
@@ -97,7 +97,10 @@ pub(crate) fn preview_of(input: &Input, edits: &TagEdits, ctx: &Context) -> Resu
 }
 
 /// Changes the tags of all objects in `changes`.
-pub(crate) fn edit_set(editor: &TagEditor, changes: &mut ChangeSet) -> FormatResult<EditCounts> {
+pub(crate) fn edit_changes(
+    editor: &TagEditor,
+    changes: &mut ChangeSet,
+) -> FormatResult<EditCounts> {
     let mut counts = EditCounts::default();
     changes.edit_tags(|object| editor.new_tags(object, &mut counts))?;
     Ok(counts)

@@ -29,13 +29,13 @@ pub(super) fn write_tagged(
     let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
     let counting = Counting::begin(file, &plan, ctx);
     let (tagged, counts) = find_tagged(PlannedFile::new(file, &plan, &counting.ctx), editor)?;
-    counting.warn_of_count();
+    counting.warn_of_repeats();
     let added = referenced_ids(PlannedFile::new(file, &plan, ctx), &tagged, None)?;
     let sets = [&tagged, &added];
     let search = id_search_for(&sets, file, ctx)?;
     let items = plan.entries.iter().map(|entry| {
-        let decision = BlobDecision::visit_if(!entry.is_indexed() || search.may_find_in(entry));
-        FilterItem::new(*entry, decision).transformed()
+        let decision = BlobDecision::visit_if(!entry.is_indexed() || search.may_have_wanted(entry));
+        FilterItem::new(*entry, decision).with_transform()
     });
     let items: Vec<_> = items.collect();
     let hints = vec![size_hint(&items, 0)];
@@ -46,7 +46,7 @@ pub(super) fn write_tagged(
     let job = FilterJob::with_output("edit tags", file, plan, output, header, &options.output);
     let mut writer = FilteredWriter::begin(file, job.outputs, job.write, hints, ctx)?;
     let transform = |entry: &BlobEntry, payload: &[u8], out: &mut Vec<u8>| {
-        editor.edit(entry, payload, out)?;
+        editor.edit_block(entry, payload, out)?;
         Ok(if out.is_empty() {
             Transformed::No
         } else {
@@ -57,7 +57,7 @@ pub(super) fn write_tagged(
         transform: Some(&transform),
         ..FilterPass::plain("edit tags")
     };
-    writer.pass(
+    writer.run_pass(
         pass,
         items,
         |_, block, selection| {
@@ -81,7 +81,7 @@ fn find_tagged(source: PlannedFile<'_>, editor: &TagEditor) -> Result<(IdSets, E
     let scan = source.scan("find tags").with_strings();
     scan.run(
         |_| true,
-        |_, block| tagged_in(block, editor),
+        |_, block| tagged_ids_of_block(block, editor),
         |(ids, more)| {
             for (kind, ids) in ObjectKind::ALL.into_iter().zip(ids) {
                 tagged.of_mut(kind).add(&ids);
@@ -94,9 +94,12 @@ fn find_tagged(source: PlannedFile<'_>, editor: &TagEditor) -> Result<(IdSets, E
 
 /// Returns the ids of the objects of a block that have tags after the edit, by kind, and the numbers of changed
 /// objects.
-fn tagged_in(block: &Block<'_>, editor: &TagEditor) -> FormatResult<([IdBatch; 3], EditCounts)> {
+fn tagged_ids_of_block(
+    block: &Block<'_>,
+    editor: &TagEditor,
+) -> FormatResult<([IdBatch; 3], EditCounts)> {
     let mut ids = [const { Vec::new() }; 3];
-    let counts = editor.for_each(block, |object, tags| {
+    let counts = editor.for_each_object(block, |object, tags| {
         let has_tags = match tags {
             Some(tags) => !tags.is_empty(),
             None => object.tags()?.any(|_, _| Ok(true))?,

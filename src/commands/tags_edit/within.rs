@@ -45,9 +45,9 @@ pub(super) fn objects(source: PlannedFile<'_>, shape: &Shape) -> Result<IdSets> 
         source.scan(name).run(
             |entry| entry.kinds.contains(kind),
             |_, block| match kind {
-                ObjectKind::Relation => relations(block, &inside),
+                ObjectKind::Relation => relations_inside(block, &inside),
                 ObjectKind::Way | ObjectKind::Node => {
-                    ways(block, inside.of(ObjectKind::Node), stored)
+                    ways_inside(block, inside.of(ObjectKind::Node), stored)
                 }
             },
             |ids| found.add(&IdBatch::from(ids.as_slice())),
@@ -58,11 +58,15 @@ pub(super) fn objects(source: PlannedFile<'_>, shape: &Shape) -> Result<IdSets> 
 }
 
 /// Returns the ways of a block with a node in `nodes`, or with a stored location in the region of `stored`.
-fn ways(block: &Block<'_>, nodes: &IdSet, stored: Option<&AreaIndex>) -> FormatResult<Vec<i64>> {
+fn ways_inside(
+    block: &Block<'_>,
+    nodes: &IdSet,
+    stored: Option<&AreaIndex>,
+) -> FormatResult<Vec<i64>> {
     let mut located = Vec::new();
     if let Some(index) = stored {
         let mut test = LocationTest::new(index);
-        block.for_each_way_with_locations(
+        block.for_each_wanted_way(
             |_| true,
             |_, _, locations| {
                 let mut locations = locations.unwrap_or_default().iter().flatten().copied();
@@ -84,7 +88,7 @@ fn ways(block: &Block<'_>, nodes: &IdSet, stored: Option<&AreaIndex>) -> FormatR
 }
 
 /// Returns the relations of a block with a node or a way of `inside` as a member.
-fn relations(block: &Block<'_>, inside: &IdSets) -> FormatResult<Vec<i64>> {
+fn relations_inside(block: &Block<'_>, inside: &IdSets) -> FormatResult<Vec<i64>> {
     block.check_relation_sizes()?;
     let (mut objects, mut found) = (block.walk(), Vec::new());
     while let Some(kind) = objects.next()? {

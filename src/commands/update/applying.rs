@@ -58,7 +58,7 @@ impl<'a> Applying<'a> {
         follow_up.record_step(summary, self.position)?;
         let applied = self.apply(download, summary);
         if applied.is_err() {
-            follow_up.withdraw(summary, self.ctx);
+            follow_up.discard_record_after_failure(summary, self.ctx);
         }
         applied
     }

@@ -154,14 +154,14 @@ fn cut_changes(
         count += u64::from(is_object && !is_kept(change, facts, kept));
     }
     if facts.is_located && !strategy.completes_ways() {
-        keep_locations(changes, facts, kept);
+        store_cut_locations(changes, facts, kept);
     }
     changes.retain(|change| is_kept(change, facts, kept));
     count
 }
 
 /// Stores, in the kept ways, the locations of those of their nodes that are cut away.
-fn keep_locations(changes: &mut ChangeSet, facts: &BaseFacts, kept: &IdSets) {
+fn store_cut_locations(changes: &mut ChangeSet, facts: &BaseFacts, kept: &IdSets) {
     let all = changes.changes().iter();
     let ways = all.clone().filter(|change| is_kept(change, facts, kept));
     let refs = ways.flat_map(|way| changes.refs(way));

@@ -102,7 +102,7 @@ impl From<UpdateStep> for Followed {
 impl Followed {
     /// Returns the facts about all updates from `before` to the state in a header. There are no outputs that describe
     /// all of these updates.
-    fn up_to(header: &HeaderState, before: Stated) -> Self {
+    fn of_updates_since(header: &HeaderState, before: Stated) -> Self {
         let number = header.sequence.map(|sequence| sequence.to_string().into());
         let time = header.timestamp.map(|time| format_timestamp(time).into());
         Self {
@@ -174,7 +174,10 @@ impl<'o> FollowUp<'o> {
                     "{damage}: the command runs for the present state of the file, and the record is removed when \
                      it succeeds"
                 ));
-                Some(Followed::up_to(&position.header, Stated::default()))
+                Some(Followed::of_updates_since(
+                    &position.header,
+                    Stated::default(),
+                ))
             }
         };
         let Some(followed) = followed else {
@@ -209,7 +212,7 @@ impl<'o> FollowUp<'o> {
             step.before.sequence,
         ));
         let before = known_state(&step.before);
-        Some(Followed::up_to(&position.header, before))
+        Some(Followed::of_updates_since(&position.header, before))
     }
 
     /// Returns the step of an update of a file whose state was `position`.
@@ -238,7 +241,7 @@ impl<'o> FollowUp<'o> {
     }
 
     /// Removes the record after a failed update, unless the update has replaced the file.
-    pub(super) fn withdraw(&self, summary: &Summary, ctx: &Context) {
+    pub(super) fn discard_record_after_failure(&self, summary: &Summary, ctx: &Context) {
         let position = FilePosition::read(&self.options.file, ctx);
         if let Some(record) = &self.record
             && position.is_ok_and(|position| !position.is_at(&summary.after))
@@ -250,7 +253,7 @@ impl<'o> FollowUp<'o> {
     /// Runs the command after the file was replaced. `position` is the state of the old file, whose lock must have been
     /// released. Returns `None` if another run has locked the new file, or has taken over the step. The other run then
     /// runs the command, or the command stays pending.
-    pub(super) fn run_after(
+    pub(super) fn run_after_update(
         &self,
         summary: &Summary,
         position: &FilePosition,
@@ -331,13 +334,13 @@ pub(super) fn run_pending_or_warn(
     if let Some(follow_up) = follow_up {
         return follow_up.run_pending(position, ctx);
     }
-    warn_of_pending(options, position, ctx);
+    warn_of_pending_command(options, position, ctx);
     Ok(None)
 }
 
 /// Warns if a command is pending, before an update without a command. Keeps the record, unless the run that has written
 /// the record ended before it replaced the file.
-fn warn_of_pending(options: &Options, position: &FilePosition, ctx: &Context) {
+fn warn_of_pending_command(options: &Options, position: &FilePosition, ctx: &Context) {
     let Goal::File(output) = &options.goal else {
         return;
     };

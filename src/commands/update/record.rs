@@ -3,7 +3,7 @@
 use super::ReportedState;
 use super::position::{FilePosition, HeaderState};
 use crate::error::{Advice, Error, ErrorKind, FileResult, Result};
-use crate::io::{Output, OutputTarget, open_kept};
+use crate::io::{Output, OutputTarget, open_kept_file};
 use crate::system;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -57,7 +57,7 @@ impl Record {
         /// The maximum length of a record in bytes.
         const MAX_LEN: u64 = 1 << 20;
         let path = &self.path;
-        let Some(file) = open_kept(path)? else {
+        let Some(file) = open_kept_file(path)? else {
             return if fs::symlink_metadata(path).is_ok() {
                 let cause = "cannot open the record of an update whose command has not succeeded";
                 let error = Error::file_of(path, ErrorKind::Denied, cause);
@@ -84,7 +84,7 @@ impl Record {
     /// Writes the record.
     pub(super) fn write(&self, step: &UpdateStep) -> Result<()> {
         let text = serde_json::to_vec(step).map_err(Error::internal)?;
-        let (output, file) = Output::create(OutputTarget::named(&self.path, true))?;
+        let (output, file) = Output::create(OutputTarget::named_file(&self.path, true))?;
         system::write(&file, &text).for_path(&self.path, "cannot write")?;
         output.commit()
     }

@@ -69,7 +69,7 @@ impl Selection {
     }
 
     /// Returns the group of each object, in file order.
-    pub(crate) fn objects(&self) -> &[GroupId] {
+    pub(crate) fn object_groups(&self) -> &[GroupId] {
         &self.objects
     }
 
@@ -101,7 +101,10 @@ impl Selection {
 
     /// Returns, for each group, a list of the selections in `outputs` that keep the objects of the group. Each item of
     /// the list is the index of a selection and its decision about the group.
-    pub(crate) fn by_group(&self, outputs: &[OutputSelection]) -> Vec<Vec<(usize, Selected)>> {
+    pub(crate) fn decisions_by_group(
+        &self,
+        outputs: &[OutputSelection],
+    ) -> Vec<Vec<(usize, Selected)>> {
         let decision = |group: usize| {
             let keeps = outputs
                 .iter()

@@ -80,7 +80,7 @@ impl<'a> FilterWorker<'a> {
             }
         }
         stored.decode_in_segments(|payload, segments| {
-            self.filter_payload(item, (payload, segments.found()), true, select)
+            self.filter_payload(item, (payload, segments.into_segmented()), true, select)
         })
     }
 
@@ -95,7 +95,7 @@ impl<'a> FilterWorker<'a> {
     ) -> FormatResult<Filtered<T>> {
         let is_large = item.is_transformed && data.0.len() >= LARGE_PAYLOAD;
         let _one = is_large.then(|| lock(&LARGE_TRANSFORM));
-        let filtered = self.outcomes(item, data, is_whole, select);
+        let filtered = self.outcomes_of_payload(item, data, is_whole, select);
         if is_large {
             self.transformed = Vec::new();
         }
@@ -103,7 +103,7 @@ impl<'a> FilterWorker<'a> {
     }
 
     /// Does the same as [`filter_payload`](Self::filter_payload), without the lock for large payloads.
-    fn outcomes<T>(
+    fn outcomes_of_payload<T>(
         &mut self,
         item: &FilterItem,
         (payload, segments): (&[u8], Option<Segmented<'_>>),
@@ -173,7 +173,7 @@ fn split_outputs(
     is_whole: bool,
 ) -> (Vec<u32>, Vec<OutputSelection>) {
     let (mut whole, mut partial) = (item.copied_to.clone(), Vec::new());
-    let count = selection.objects().len();
+    let count = selection.object_groups().len();
     for output in selection.outputs() {
         if item.copied_to.contains(&output.output) {
             continue;
@@ -240,8 +240,9 @@ impl Rewriter {
     ) -> FormatResult<()> {
         let mut small = Vec::new();
         for output in outputs {
-            if self.splice_output(source, &output)? {
-                self.encoder.add_edited(&self.spliced, source.segments)?;
+            if self.try_splice_output(source, &output)? {
+                self.encoder
+                    .add_edited_payload(&self.spliced, source.segments)?;
                 let frames = self.encoder.finish()?;
                 outcomes.push((output.output, BlobOutcome::Frames(frames)));
             } else {
@@ -279,12 +280,12 @@ impl Rewriter {
     /// to be built instead. A new block is needed if the output keeps less than three quarters of the objects or strips
     /// tags, if the payload comes from the cache, or if the block cannot be spliced. A spliced block keeps the strings
     /// of dropped objects, so a new block is smaller if many objects are dropped.
-    fn splice_output(
+    fn try_splice_output(
         &mut self,
         source: &DecidedBlock<'_>,
         output: &OutputSelection,
     ) -> FormatResult<bool> {
-        let objects = source.selection.objects();
+        let objects = source.selection.object_groups();
         let is_most = output.kept * 4 >= objects.len() * 3;
         if !source.is_whole || output.strips_tags || !is_most {
             return Ok(false);
@@ -293,7 +294,7 @@ impl Rewriter {
         let kept = objects
             .iter()
             .map(|group| output.decision_for(*group) != Selected::Drop);
-        let script = EditScript::keeping(kept);
+        let script = EditScript::from_kept_flags(kept);
         let options = SpliceOptions::default();
         splice_block(source.payload, &script, &[], options, &mut self.spliced)
     }
@@ -305,13 +306,13 @@ impl Rewriter {
         source: &DecidedBlock<'_>,
         outputs: &[OutputSelection],
     ) -> FormatResult<()> {
-        let by_group = source.selection.by_group(outputs);
+        let by_group = source.selection.decisions_by_group(outputs);
         let keeping = |group: GroupId| by_group[group as usize].as_slice();
         let is_kept = |group: GroupId| !keeping(group).is_empty();
         let (objects, kept, cut);
-        let (mut groups, mut block) = (source.selection.objects(), &source.block);
+        let (mut groups, mut block) = (source.selection.object_groups(), &source.block);
         if source.is_whole {
-            objects = EditScript::keeping(groups.iter().map(|group| is_kept(*group)));
+            objects = EditScript::from_kept_flags(groups.iter().map(|group| is_kept(*group)));
             self.spliced.clear();
             if put_kept_messages(source.payload, &objects, &mut self.spliced)? {
                 let kept_groups = groups.iter().copied().filter(|group| is_kept(*group));

@@ -23,7 +23,7 @@ impl GeometryPass<'_> {
         ways: &mut WayStore,
         members: u64,
     ) -> Result<()> {
-        let most = NODES + NODES_PER_BYTE.saturating_mul(self.file.input.given_len());
+        let most = NODES + NODES_PER_BYTE.saturating_mul(self.file.input.user_file_len());
         if members.saturating_mul(ways.longest_node_count() as u64) <= most {
             return Ok(());
         }

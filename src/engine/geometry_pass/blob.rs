@@ -58,7 +58,7 @@ impl<V: Visitor> BlobVisit<V> {
                     completes_entries: true,
                     is_visited: false,
                     locations: Some(_),
-                } if visit.send_locations(payload, &mut completed)? => return Ok(()),
+                } if visit.try_send_locations(payload, &mut completed)? => return Ok(()),
                 Task::Nodes {
                     completes_entries: true,
                     ..
@@ -75,7 +75,7 @@ impl<V: Visitor> BlobVisit<V> {
                 } => {
                     let ask = |are_found: &dyn Fn() -> bool| {
                         send(results, Found::Unlocated)?;
-                        results.wait_until(are_found).map_err(ended_error)
+                        results.wait_until(are_found).map_err(error_of_ended_pass)
                     };
                     let blob = WayBlob {
                         entry,
@@ -90,7 +90,7 @@ impl<V: Visitor> BlobVisit<V> {
                 }
                 Task::Relations(ways) => visit.visit_relations(ways, &block)?,
             }
-            visit.send_ready(true)
+            visit.send_ready_results(true)
         })?;
         results.send(Found::Done(completed))
     }
@@ -112,16 +112,16 @@ struct Visit<'v, V: Visitor> {
 
 /// Sends a message to the thread that runs the pass.
 fn send<F>(results: &PassResults<'_, Found<F>>, found: Found<F>) -> FormatResult<()> {
-    results.send(found).map_err(ended_error)
+    results.send(found).map_err(error_of_ended_pass)
 }
 
 /// Converts the error that is returned when a message is sent to a pass that has ended. The result is never reported.
-fn ended_error(error: Error) -> FormatError {
+fn error_of_ended_pass(error: Error) -> FormatError {
     FormatError::with(error.to_string())
 }
 
 /// Increments an index, and returns its previous value.
-const fn advance(next: &mut usize) -> usize {
+const fn post_increment(next: &mut usize) -> usize {
     *next += 1;
     *next - 1
 }
@@ -140,9 +140,9 @@ impl<V: Visitor> Visit<'_, V> {
         send(self.results, found)
     }
 
-    /// Sends the results that [`Visitor::take`] returns, until it returns `None`.
-    fn send_ready(&mut self, is_end: bool) -> FormatResult<()> {
-        while let Some(found) = self.visitor.take(is_end)? {
+    /// Sends the results that [`Visitor::take_result`] returns, until it returns `None`.
+    fn send_ready_results(&mut self, is_end: bool) -> FormatResult<()> {
+        while let Some(found) = self.visitor.take_result(is_end)? {
             self.send(Found::Visitor(found))?;
         }
         Ok(())
@@ -171,16 +171,16 @@ impl<V: Visitor> Visit<'_, V> {
                     location,
                     tags,
                     info,
-                } if selected.has(index)? => {
-                    self.visitor.node(id, info, location, tags)?;
-                    self.send_ready(false)
+                } if selected.is_visited(index)? => {
+                    self.visitor.visit_node(id, info, location, tags)?;
+                    self.send_ready_results(false)
                 }
                 NodeVisit::Run(..) | NodeVisit::Tagged { .. } => Ok(()),
             })?;
         } else {
             let mut next = 0;
             block.try_for_each(|element| {
-                let is_selected = selected.has(advance(&mut next))?;
+                let is_selected = selected.is_visited(post_increment(&mut next))?;
                 element.check_size()?;
                 let Element::Node(node) = element else {
                     return Ok(());
@@ -191,8 +191,9 @@ impl<V: Visitor> Visit<'_, V> {
                 }
                 if is_selected {
                     let (info, location) = (node.info(), node.location());
-                    self.visitor.node(node.id(), info, location, node.tags())?;
-                    self.send_ready(false)?;
+                    self.visitor
+                        .visit_node(node.id(), info, location, node.tags())?;
+                    self.send_ready_results(false)?;
                 }
                 Ok(())
             })?;
@@ -206,7 +207,7 @@ impl<V: Visitor> Visit<'_, V> {
 
     /// Completes the entry of a blob, sends the locations of its nodes, and returns `true`. Does nothing and returns
     /// `false` if the blob has objects of other kinds, or [`NODES`] nodes or more.
-    fn send_locations(&self, payload: &[u8], entry: &mut BlobEntry) -> FormatResult<bool> {
+    fn try_send_locations(&self, payload: &[u8], entry: &mut BlobEntry) -> FormatResult<bool> {
         let (mut batch, mut scanned) = (NodeBatch::default(), *entry);
         scan_places(payload, &mut scanned, |ids, locations| {
             if batch.len() < NODES {
@@ -258,7 +259,7 @@ impl<V: Visitor> Visit<'_, V> {
         block: &Block<'_>,
     ) -> FormatResult<()> {
         let selected = self.select(is_visited, block)?;
-        let needs_all = source.needs_all();
+        let needs_all = source.needs_all_refs();
         source.begin_part();
         if selected.is_empty() && wanted.is_empty() && !needs_all {
             return Ok(());
@@ -271,7 +272,7 @@ impl<V: Visitor> Visit<'_, V> {
             is_plain: block.single_kind().is_some(),
             needs_others: needs_all || !wanted.is_empty(),
         };
-        let mut source = PartSource::of(source, block, &needs, wanted)?;
+        let mut source = PartSource::look_up(source, block, &needs, wanted)?;
         let (mut ranks, mut batch) = (wanted.walk(), WayBatch::new(self.visits.member_node_ids));
         let counter = needs.counter();
         block.try_for_each_with_wanted_ways(
@@ -284,20 +285,20 @@ impl<V: Visitor> Visit<'_, V> {
                     return Ok(());
                 };
                 let rank = ranks.rank(way.id());
-                let has_key = needs.has_key(|keys| way.tags.has_key_among(keys));
-                let is_visited = has_key && selected.has(index)?;
+                let has_key = needs.may_visit_by_keys(|keys| way.tags.has_key_among(keys));
+                let is_visited = has_key && selected.is_visited(index)?;
                 source.advance(rank.is_some() || (has_key && needs.may_visit(index)))?;
                 if rank.is_none() && !is_visited {
                     return Ok(());
                 }
                 let locations = source.locations_of_way(&way, counter.way_index())?;
                 if let Some(rank) = rank {
-                    push_member(&mut batch, rank, &way, locations);
+                    push_member_way(&mut batch, rank, &way, locations);
                     self.send_ways_if_many(&mut batch)?;
                 }
                 if is_visited {
-                    self.visitor.way(&way, locations)?;
-                    self.send_ready(false)?;
+                    self.visitor.visit_way(&way, locations)?;
+                    self.send_ready_results(false)?;
                 }
                 Ok(())
             },
@@ -309,12 +310,12 @@ impl<V: Visitor> Visit<'_, V> {
     fn visit_relations(&mut self, ways: &WayStore, block: &Block<'_>) -> FormatResult<()> {
         let (selected, mut next) = (self.select(true, block)?, 0);
         block.try_for_each(|element| {
-            let is_selected = selected.has(advance(&mut next))?;
+            let is_selected = selected.is_visited(post_increment(&mut next))?;
             element.check_size()?;
             match element {
                 Element::Relation(relation) if is_selected => {
-                    self.visitor.relation(&relation, ways)?;
-                    self.send_ready(false)
+                    self.visitor.visit_relation(&relation, ways)?;
+                    self.send_ready_results(false)
                 }
                 _ => Ok(()),
             }
@@ -323,7 +324,7 @@ impl<V: Visitor> Visit<'_, V> {
 }
 
 /// Adds a member way of a relation to `batch`.
-fn push_member(batch: &mut WayBatch, rank: u64, way: &Way<'_>, locations: &[Option<Location>]) {
+fn push_member_way(batch: &mut WayBatch, rank: u64, way: &Way<'_>, locations: &[Option<Location>]) {
     let refs: Vec<i64> = way.refs().collect();
     let points = locations
         .iter()

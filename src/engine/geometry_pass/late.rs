@@ -26,7 +26,7 @@ impl LateLocations {
     }
 
     /// Returns the locations. If they were not looked up yet, asks for them with `ask`, and waits.
-    fn get(&self, ask: &AskForLocations<'_>) -> FormatResult<&WayLocations> {
+    fn wait_for_locations(&self, ask: &AskForLocations<'_>) -> FormatResult<&WayLocations> {
         const FAILED: FormatError = FormatError::new("locations were not looked up");
         if !self.are_found() {
             ask(&|| self.are_found())?;
@@ -83,7 +83,7 @@ impl<'b> LateBlob<'b> {
 
     /// Appends the locations of the nodes of a way to `locations`. `refs` are the nodes of the way, and `index` is its
     /// index among the ways of `part`, the current part of the blob.
-    pub(super) fn find(
+    pub(super) fn append_locations_of_way(
         &mut self,
         part: &Block<'_>,
         index: usize,
@@ -93,10 +93,13 @@ impl<'b> LateBlob<'b> {
         let (late, blob) = (self.late, self.blob);
         let found = match &mut self.found {
             Some(found) => found,
-            none => none.insert(late.get(blob.ask)?.of(blob.entry)?),
+            none => none.insert(
+                late.wait_for_locations(blob.ask)?
+                    .locations_of_blob(blob.entry)?,
+            ),
         };
-        if !found.needs_all() {
-            return found.find(refs, locations);
+        if !found.needs_all_refs() {
+            return found.append_locations(refs, locations);
         }
         let current = match &mut self.current {
             Some(current) => current,
@@ -104,7 +107,7 @@ impl<'b> LateBlob<'b> {
                 let before = self.begun.saturating_sub(1);
                 skip_parts(found, blob.block, self.read, before)?;
                 self.read = self.begun;
-                none.insert(PartLocations::next(found, part)?)
+                none.insert(PartLocations::read_next(found, part)?)
             }
         };
         locations.extend_from_slice(current.locations_of_way(index)?);
@@ -126,7 +129,7 @@ fn skip_parts(
     let mut number = 0;
     block.visit_in_parts(|part| {
         if (first..end).contains(&number) {
-            PartLocations::next(found, part)?;
+            PartLocations::read_next(found, part)?;
         }
         number += 1;
         Ok(())
@@ -142,10 +145,10 @@ struct PartLocations {
 
 impl PartLocations {
     /// Reads the locations of the nodes of the ways of `part`. These must be the next locations that `found` returns.
-    fn next(found: &mut BlobLocations<'_>, part: &Block<'_>) -> FormatResult<Self> {
-        let nodes = WayNodes::of(part)?;
+    fn read_next(found: &mut BlobLocations<'_>, part: &Block<'_>) -> FormatResult<Self> {
+        let nodes = WayNodes::from_block(part)?;
         let mut locations = Vec::with_capacity(nodes.refs.len());
-        found.find(&nodes.refs, &mut locations)?;
+        found.append_locations(&nodes.refs, &mut locations)?;
         let ways = nodes.ways;
         Ok(Self { ways, locations })
     }

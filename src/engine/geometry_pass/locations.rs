@@ -23,7 +23,7 @@ impl LocationSource {
     /// Returns the locations for the ways of a blob.
     pub(super) fn source_of_blob<'b>(&'b self, blob: WayBlob<'b>) -> FormatResult<BlobSource<'b>> {
         Ok(match self {
-            Self::Nodes(all) => BlobSource::Nodes(all.of(blob.entry)?),
+            Self::Nodes(all) => BlobSource::Nodes(all.locations_of_blob(blob.entry)?),
             Self::Ways(late) => {
                 let late = late.as_deref();
                 BlobSource::Ways(late.map(|late| LateBlob::new(late, blob)))
@@ -32,7 +32,7 @@ impl LocationSource {
     }
 
     /// Returns the locations that are looked up while ways are visited; `None` if no locations are looked up then.
-    pub(super) fn late(&self) -> Option<&Arc<LateLocations>> {
+    pub(super) fn late_locations(&self) -> Option<&Arc<LateLocations>> {
         match self {
             Self::Nodes(_) => None,
             Self::Ways(late) => late.as_ref(),
@@ -48,9 +48,9 @@ pub(super) enum BlobSource<'b> {
 
 impl BlobSource<'_> {
     /// Whether the locations for all references of the blob must be looked up, in order.
-    pub(super) const fn needs_all(&self) -> bool {
+    pub(super) const fn needs_all_refs(&self) -> bool {
         match self {
-            Self::Nodes(found) => found.needs_all(),
+            Self::Nodes(found) => found.needs_all_refs(),
             Self::Ways(_) => false,
         }
     }
@@ -92,7 +92,7 @@ enum FoundFirst<'s, 'b> {
 impl<'s, 'b> PartSource<'s, 'b> {
     /// Looks up the locations of the nodes of the ways that may be visited or are in `wanted`, unless the locations are
     /// taken from the ways.
-    pub(super) fn of(
+    pub(super) fn look_up(
         source: &'s mut BlobSource<'b>,
         part: &'s Block<'_>,
         needs: &WayNeeds<'_>,
@@ -100,7 +100,7 @@ impl<'s, 'b> PartSource<'s, 'b> {
     ) -> FormatResult<Self> {
         let found = match source {
             BlobSource::Nodes(found) => {
-                FoundFirst::Nodes(NodeLocations::of(found, part, needs, wanted)?)
+                FoundFirst::Nodes(NodeLocations::look_up(found, part, needs, wanted)?)
             }
             BlobSource::Ways(late) => FoundFirst::Ways(late.as_mut()),
         };
@@ -135,19 +135,19 @@ impl<'s, 'b> PartSource<'s, 'b> {
                 if !(way.has_locations() && nodes.iter().any(is_unknown)) {
                     return Ok(nodes);
                 }
-                read_stored(way, locations)?;
-                replace_known(nodes, locations);
+                read_stored_locations(way, locations)?;
+                replace_known_locations(nodes, locations);
             }
             FoundFirst::Ways(late) => {
-                read_stored(way, locations)?;
+                read_stored_locations(way, locations)?;
                 if let Some(late) = late
                     && locations.iter().any(is_unknown)
                 {
                     self.refs.clear();
                     self.refs.extend(way.refs());
                     self.nodes.clear();
-                    late.find(self.part, index, &self.refs, &mut self.nodes)?;
-                    replace_known(&self.nodes, locations);
+                    late.append_locations_of_way(self.part, index, &self.refs, &mut self.nodes)?;
+                    replace_known_locations(&self.nodes, locations);
                 }
             }
         }
@@ -161,7 +161,7 @@ fn is_unknown(location: &Option<Location>) -> bool {
 }
 
 /// Reads the locations that a way stores, one for each node. If the way stores no locations, all are `None`.
-fn read_stored(way: &Way<'_>, locations: &mut Vec<Option<Location>>) -> FormatResult<()> {
+fn read_stored_locations(way: &Way<'_>, locations: &mut Vec<Option<Location>>) -> FormatResult<()> {
     locations.clear();
     way.read_locations(locations)?;
     if locations.is_empty() {
@@ -171,7 +171,7 @@ fn read_stored(way: &Way<'_>, locations: &mut Vec<Option<Location>>) -> FormatRe
 }
 
 /// Replaces each location in `stored` by the location of the same node in `nodes`, unless the latter is `None`.
-fn replace_known(nodes: &[Option<Location>], stored: &mut [Option<Location>]) {
+fn replace_known_locations(nodes: &[Option<Location>], stored: &mut [Option<Location>]) {
     for (node, stored) in nodes.iter().zip(stored) {
         *stored = location_of_reference(*node, *stored);
     }
@@ -190,18 +190,20 @@ struct NodeLocations {
 
 impl NodeLocations {
     /// Looks up the locations of the nodes of the ways that may be visited or are in `wanted`.
-    fn of(
+    fn look_up(
         found: &mut BlobLocations<'_>,
         block: &Block<'_>,
         needs: &WayNeeds<'_>,
         wanted: &RankSet,
     ) -> FormatResult<Self> {
-        let (has_all, mut ranks, counter) = (found.needs_all(), wanted.walk(), needs.counter());
+        let (has_all, mut ranks, counter) =
+            (found.needs_all_refs(), wanted.walk(), needs.counter());
         let is_needed = |way: &WayRefs<'_>| {
             let index = counter.next_index();
             has_all
                 || ranks.rank(way.id).is_some()
-                || (needs.may_visit(index) && needs.has_key(|keys| way.has_key_among(keys)))
+                || (needs.may_visit(index)
+                    && needs.may_visit_by_keys(|keys| way.has_key_among(keys)))
         };
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
         block.collect_refs(
@@ -211,7 +213,7 @@ impl NodeLocations {
             &mut ways,
         )?;
         let mut locations = Vec::with_capacity(refs.len());
-        found.find(&refs, &mut locations)?;
+        found.append_locations(&refs, &mut locations)?;
         let ends: Vec<usize> = ways.into_iter().map(|(_, end)| end).collect();
         Ok(Self {
             ends: ends.into_iter(),

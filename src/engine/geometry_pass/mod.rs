@@ -51,7 +51,7 @@ pub(crate) trait Visitor {
     }
 
     /// Visits a node.
-    fn node<'t>(
+    fn visit_node<'t>(
         &mut self,
         id: i64,
         info: Info<'_>,
@@ -60,14 +60,14 @@ pub(crate) trait Visitor {
     ) -> FormatResult<()>;
 
     /// Visits a way. `locations` has the location of each node of the way.
-    fn way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> FormatResult<()>;
+    fn visit_way(&mut self, way: &Way<'_>, locations: &[Option<Location>]) -> FormatResult<()>;
 
     /// Visits a relation. `ways` has the nodes of its member ways, if the pass has collected them.
-    fn relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> FormatResult<()>;
+    fn visit_relation(&mut self, relation: &Relation<'_>, ways: &WayStore) -> FormatResult<()>;
 
     /// Returns the next result to send, or `None` if no result is ready. At the end of a blob, `is_end` is true, and
     /// every remaining result counts as ready.
-    fn take(&mut self, is_end: bool) -> FormatResult<Option<Self::Found>>;
+    fn take_result(&mut self, is_end: bool) -> FormatResult<Option<Self::Found>>;
 
     /// Fails if [`flush`](Self::flush) failed before.
     fn check_flushed(&mut self) -> Result<()> {
@@ -215,14 +215,14 @@ impl<'a> GeometryPass<'a> {
             locate,
             ctx: ctx.clone(),
         };
-        pass.check_current(&pass.plan)?;
-        pass.ctx = repeats::refuse_repeats(file, &pass.plan, ctx)?;
+        pass.check_is_current(&pass.plan)?;
+        pass.ctx = repeats::context_refusing_repeats(file, &pass.plan, ctx)?;
         Ok(pass)
     }
 
     /// Fails if the file is a history file, or if its objects are not in canonical order. `plan` is a plan of the file.
-    fn check_current(&self, plan: &BlobPlan) -> Result<()> {
-        plan.check_current(self.file, &self.ctx)?;
+    fn check_is_current(&self, plan: &BlobPlan) -> Result<()> {
+        plan.check_is_current(self.file, &self.ctx)?;
         if plan.is_history(self.file, &self.ctx) {
             let cause =
                 "this is a history file, and geometries are made of one version of each object";
@@ -250,13 +250,13 @@ impl<'a> GeometryPass<'a> {
                 + u64::from(needs_ways),
         );
         let (wanted, nested, members) = if visits.areas {
-            self.member_ways(&areas)?
+            self.find_member_ways(&areas)?
         } else {
             Default::default()
         };
         let (locations, mut index_type) =
             self.visit_nodes_and_locate(looks_up, &init, &mut take)?;
-        let late = locations.late().cloned();
+        let late = locations.late_locations().cloned();
         let needs_ways = visits.ways || !wanted.is_empty();
         let ways = if needs_ways { ways } else { Vec::new() };
         let mut way_store =
@@ -337,7 +337,7 @@ impl<'a> GeometryPass<'a> {
     /// Reads the relations that `areas` selects, and the relations that are nested in the routes among the selected
     /// relations. Returns the ids of the member ways of all these relations, the nested relations, and the number of
     /// member ways of the selected relations.
-    fn member_ways(
+    fn find_member_ways(
         &self,
         areas: &(impl Fn(&Block<'_>) -> FormatResult<Vec<bool>> + Sync),
     ) -> Result<(Arc<RankSet>, NestedRelations, u64)> {
@@ -390,7 +390,7 @@ impl<'a> GeometryPass<'a> {
                 return self.locate_by_plan(&self.plan, visits_nodes, init, take);
             }
             let plan = BlobPlan::open(self.file, PlanNeeds::Ranges, &self.ctx)?;
-            self.check_current(&plan)?;
+            self.check_is_current(&plan)?;
             return self.locate_by_plan(&plan, visits_nodes, init, take);
         };
         let task = Task::Nodes {
@@ -408,7 +408,7 @@ impl<'a> GeometryPass<'a> {
             Ok(())
         })?;
         let (plan, found) = read.finish(&self.plan);
-        self.check_current(&plan)?;
+        self.check_is_current(&plan)?;
         found.map_or_else(|| self.locate_by_plan(&plan, false, init, take), Ok)
     }
 

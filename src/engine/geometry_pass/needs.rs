@@ -14,7 +14,7 @@ pub(super) enum Selected {
 
 impl Selected {
     /// Whether the object with the given index in the block is visited.
-    pub(super) fn has(&self, index: usize) -> FormatResult<bool> {
+    pub(super) fn is_visited(&self, index: usize) -> FormatResult<bool> {
         match self {
             Self::All => Ok(true),
             Self::None => Ok(false),
@@ -88,7 +88,7 @@ impl WayNeeds<'_> {
 
     /// Whether a way may be visited according to its keys. `has_key` gets the wanted keys as string indices, and must
     /// return whether the way has one of these keys.
-    pub(super) fn has_key(&self, has_key: impl FnOnce(&[u64]) -> bool) -> bool {
+    pub(super) fn may_visit_by_keys(&self, has_key: impl FnOnce(&[u64]) -> bool) -> bool {
         self.keys.is_none_or(has_key)
     }
 

@@ -83,7 +83,7 @@ impl GeometryPass<'_> {
                         for member in &members {
                             match member {
                                 RouteMember::Way(way) => wanted.extend([*way]),
-                                RouteMember::Relation(id) if !nested.has(*id) => {
+                                RouteMember::Relation(id) if !nested.contains_relation(*id) => {
                                     pending.insert(*id);
                                 }
                                 RouteMember::Relation(_) => {}

@@ -10,7 +10,7 @@
 //! different locations.
 
 use super::kept::DuplicateChoice;
-use super::merged::{BlockError, Merged, parse_all, units_of};
+use super::merged::{BlockError, Merged, parse_blocks, units_by_index};
 use super::stored::{LackingInput, NewestLocation, newest_locations};
 use super::{MERGE_BUDGET, ResolvedDedupe};
 use crate::engine::location_form::LocationForm;
@@ -60,7 +60,7 @@ fn may_have_ways(entry: &BlobEntry) -> bool {
 }
 
 /// Returns the form of a file, or `None` if the file has no ways.
-fn form_of_ways(file: &PbfFile, plan: &BlobPlan) -> Option<LocationForm> {
+fn location_form_if_ways(file: &PbfFile, plan: &BlobPlan) -> Option<LocationForm> {
     let has_ways = plan.kinds().contains(ObjectKind::Way);
     has_ways.then(|| LocationForm::of(file, plan))
 }
@@ -80,7 +80,7 @@ impl WayLocationRule {
         }
         let inputs = files.iter().zip(plans);
         let with_ways = inputs.filter_map(|(file, plan)| {
-            let form = form_of_ways(file, plan)?;
+            let form = location_form_if_ways(file, plan)?;
             Some((file, plan, form))
         });
         let (located, plain): (Vec<_>, Vec<_>) =
@@ -106,7 +106,7 @@ impl WayLocationRule {
                  (add-locations-to-ways adds them)",
                 file.input.path().display()
             ));
-            header.set_locations(None);
+            header.declare_locations(None);
             return Ok(Self::Drop);
         }
         // The output declares a feature about locations in ways if all inputs with ways declare it. Otherwise it may
@@ -144,7 +144,7 @@ impl WayLocationRule {
             return Ok(None);
         }
         let block = Block::parse(payload)?;
-        let nodes = WayNodes::of(&block)?;
+        let nodes = WayNodes::from_block(&block)?;
         let mut found = Vec::new();
         moved.ids.for_each_present(&nodes.refs, |at| found.push(at));
         let location_of = |id: i64| moved.locations.get(&id).copied();
@@ -200,7 +200,7 @@ impl WayLocationRule {
     }
 
     /// Returns the number of nodes that no input has and for which ways of the inputs store different locations.
-    pub(super) const fn contradictions(&self) -> u64 {
+    pub(super) const fn contradiction_count(&self) -> u64 {
         match self {
             Self::Agree(moved) => moved.contradictions,
             Self::Keep | Self::Drop => 0,
@@ -258,7 +258,7 @@ fn unchecked_refs(source: PlannedFile<'_>, all: bool) -> Result<IdSet> {
         |entry| entry.kinds.contains(ObjectKind::Way),
         |_, block| {
             let mut nodes = Vec::new();
-            block.for_each_way_with_locations(
+            block.for_each_wanted_way(
                 |_| true,
                 |_, refs, locations| {
                     // A way without any locations stays without locations.
@@ -299,9 +299,9 @@ fn compare_nodes(
     kept: ResolvedDedupe,
     wanted: &IdSet,
 ) -> Result<Vec<(i64, Option<Location>)>, BlockError> {
-    let blocks = parse_all(payloads)?;
+    let blocks = parse_blocks(payloads)?;
     let mut merged = Merged::new(&blocks, shard)?;
-    let units = units_of(&blocks);
+    let units = units_by_index(&blocks);
     let mut found = Vec::new();
     let mut note = |id: i64, location: Option<Location>, differs: bool| {
         if differs || wanted.contains(id) {

@@ -2,7 +2,7 @@
 
 use super::kept::DuplicateChoice;
 use super::located::WayLocationRule;
-use super::merged::{BlockError, Merged, parse_all, units_of};
+use super::merged::{BlockError, Merged, parse_blocks, units_by_index};
 use super::{ResolvedDedupe, SortRules};
 use crate::engine::repeat_count::{RepeatCount, RepeatedNeighbours};
 use crate::engine::shards::{MergeStep, Shard, Source, Sources, plan_steps};
@@ -41,7 +41,7 @@ fn merge_payloads(
     shard: &Shard,
     kept: ResolvedDedupe,
 ) -> Result<(Vec<EncodedFrame>, RepeatCount), BlockError> {
-    let blocks = parse_all(payloads)?;
+    let blocks = parse_blocks(payloads)?;
     let mut strings: Vec<SourceStrings<'_>> = blocks
         .iter()
         .map(|block| SourceStrings::new(&block.strings))
@@ -51,7 +51,7 @@ fn merge_payloads(
         added.map_err(|error| (index, error))
     };
     let mut merged = Merged::new(&blocks, shard)?;
-    let units = units_of(&blocks);
+    let units = units_by_index(&blocks);
     // The last object, with the index of its source. The next object may still replace it.
     let mut last: Option<(usize, RawElement<'_>)> = None;
     let mut neighbours = RepeatedNeighbours::default();
@@ -99,14 +99,14 @@ const MAX_DECODES: u64 = 3;
 
 /// Sorts the clusters that exceed [`MAX_DECODES`] into runs, in a temporary file in `directory`. Each part of a cluster
 /// becomes a run. Returns `None` if no cluster exceeds [`MAX_DECODES`].
-pub(crate) fn sorted_runs(
+pub(crate) fn sort_clusters_into_runs(
     inputs: &[&Input],
     steps: &[MergeStep],
     shard_bytes: u64,
     directory: &Path,
     ctx: &Context,
 ) -> Result<Option<Runs>> {
-    let clusters = overlapping_clusters(steps);
+    let clusters = clusters_to_presort(steps);
     if clusters.is_empty() {
         return Ok(None);
     }
@@ -156,7 +156,7 @@ pub(crate) fn sorted_runs(
 
 /// Returns the clusters that exceed [`MAX_DECODES`]: the payloads that all shards of the cluster decode are together
 /// more than [`MAX_DECODES`] times as large as the payloads of the cluster.
-fn overlapping_clusters(steps: &[MergeStep]) -> Vec<Arc<Vec<Source>>> {
+fn clusters_to_presort(steps: &[MergeStep]) -> Vec<Arc<Vec<Source>>> {
     let mut found: Vec<(Arc<Vec<Source>>, u64)> = Vec::new();
     for step in steps {
         if let MergeStep::Merge(shard) = step {
@@ -234,7 +234,7 @@ impl Runs {
                             .map(|&entry| Source { file, entry })
                             .collect();
                         let steps = plan_steps(blobs, shard_bytes).into_iter();
-                        replaced.extend(steps.map(MergeStep::encoded_anew));
+                        replaced.extend(steps.map(MergeStep::into_merge));
                         last = Some(sorted.clone());
                     }
                 }

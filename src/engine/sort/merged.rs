@@ -13,7 +13,7 @@ use std::collections::binary_heap::PeekMut;
 pub(super) type BlockError = (usize, FormatError);
 
 /// Parses the blocks of a shard.
-pub(super) fn parse_all(payloads: &[Vec<u8>]) -> Result<Vec<Block<'_>>, BlockError> {
+pub(super) fn parse_blocks(payloads: &[Vec<u8>]) -> Result<Vec<Block<'_>>, BlockError> {
     let parse =
         |(index, payload): (usize, _)| Block::parse(payload).map_err(|error| (index, error));
     let payloads = payloads.iter().map(Vec::as_slice).enumerate();
@@ -22,7 +22,7 @@ pub(super) fn parse_all(payloads: &[Vec<u8>]) -> Result<Vec<Block<'_>>, BlockErr
 
 /// Returns a function from the index of a block to the units of the block. A block has the same index as its source in
 /// the shard.
-pub(super) fn units_of<'b>(blocks: &'b [Block<'_>]) -> impl Fn(usize) -> BlockUnits + 'b {
+pub(super) fn units_by_index<'b>(blocks: &'b [Block<'_>]) -> impl Fn(usize) -> BlockUnits + 'b {
     |index| blocks[index].units
 }
 

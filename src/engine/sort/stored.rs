@@ -84,7 +84,7 @@ pub(super) fn newest_locations(
     let mut ids = shared.ids().peekable();
     while ids.peek().is_some() {
         let wanted: IdSet = ids.by_ref().take(NODES_PER_PASS).collect();
-        compare(inputs, &wanted, &mut found, ctx)?;
+        compare_stored_locations(inputs, &wanted, &mut found, ctx)?;
     }
     Ok(found)
 }
@@ -103,7 +103,7 @@ fn shared_ids(inputs: &[LackingInput<'_>]) -> IdSet {
 }
 
 /// Reads the ways of all inputs. Adds to `found` those nodes of `wanted` for which ways store different locations.
-fn compare(
+fn compare_stored_locations(
     inputs: &[LackingInput<'_>],
     wanted: &IdSet,
     found: &mut FxHashMap<i64, NewestLocation>,
@@ -149,7 +149,7 @@ fn stored_locations_in(
     wanted: &IdSet,
     age_of_input: StoredAge,
 ) -> FormatResult<Vec<(i64, Option<Location>, StoredAge)>> {
-    let (nodes, mut stored) = (WayNodes::of(block)?, Vec::new());
+    let (nodes, mut stored) = (WayNodes::from_block(block)?, Vec::new());
     for_each_stored_location(block, &nodes, wanted, |way, id, location| {
         stored.push((way, id, location));
     })?;

@@ -6,7 +6,7 @@
 use super::counts::EditCounts;
 use super::edited_tags::EditedTags;
 use super::editor::{EditStep, EditedObject, TagEditor};
-use crate::engine::block_matcher::{BlockMatcher, may_select_in};
+use crate::engine::block_matcher::{BlockMatcher, may_select_in_blob};
 use crate::error::{FormatError, FormatResult};
 use crate::osm::{KindSet, ObjectId, ObjectKind, TagAction, TagRule};
 use crate::pbf::{BlobEntry, Block, BlockUnits, BlockWalk, Info, NewTags, StringTable, TagIds};
@@ -29,7 +29,7 @@ impl NamedKeys {
         };
         for step in editor.steps() {
             if let EditStep::Rule(rule) = step
-                && entry.is_none_or(|entry| may_select_in(&rule.filter, entry))
+                && entry.is_none_or(|entry| may_select_in_blob(&rule.filter, entry))
             {
                 named.add(rule, strings);
             }
@@ -99,8 +99,8 @@ impl TagEditor {
     /// strings of the blob.
     pub(crate) fn may_change(&self, entry: &BlobEntry, strings: Option<&StringTable<'_>>) -> bool {
         let Some(strings) = strings else {
-            let concerns = |rule: &TagRule| may_select_in(&rule.filter, entry);
-            return self.rules().any(concerns) || self.may_name_object_of(entry);
+            let concerns = |rule: &TagRule| may_select_in_blob(&rule.filter, entry);
+            return self.rules().any(concerns) || self.may_name_object_in(entry);
         };
         let kinds = if entry.kinds.is_empty() {
             KindSet::ALL
@@ -108,7 +108,7 @@ impl TagEditor {
             entry.kinds
         };
         NamedKeys::of(self, strings, Some(entry)).kinds() & kinds.bits() != 0
-            || self.may_name_object_of(entry)
+            || self.may_name_object_in(entry)
     }
 
     /// Whether the tags of an object in a block with these strings may change.
@@ -118,7 +118,7 @@ impl TagEditor {
 
     /// Calls `take` with each object of a block, in order, and with its new tags; `None` if its tags do not change.
     /// Returns the numbers of changed objects.
-    pub(crate) fn for_each<'t>(
+    pub(crate) fn for_each_object<'t>(
         &'t self,
         block: &'t Block<'_>,
         mut take: impl FnMut(&mut BlockWalk<'_>, Option<&EditedTags<'t>>) -> FormatResult<()>,
@@ -179,7 +179,7 @@ impl TagEditor {
 
     /// Appends the block of a blob with new tags to `out`, or appends nothing if no tag changes. Returns the numbers of
     /// changed objects. The new block may be too long for a blob.
-    pub(crate) fn edit(
+    pub(crate) fn edit_block(
         &self,
         entry: &BlobEntry,
         payload: &[u8],
@@ -190,13 +190,13 @@ impl TagEditor {
             return Ok(EditCounts::default());
         }
         let (mut new, mut index) = (None, 0);
-        let counts = self.for_each(&block, |_, tags| {
+        let counts = self.for_each_object(&block, |_, tags| {
             if let Some(tags) = tags {
                 if new.is_none() {
                     new = Some(NewTags::new(payload)?);
                 }
                 if let Some(new) = &mut new {
-                    let ids = tags.ids(|text| new.string_id(text));
+                    let ids = tags.string_ids(|text| new.string_id(text));
                     new.push(index, ids);
                 }
             }

@@ -60,7 +60,7 @@ impl<'t> EditedTags<'t> {
     }
 
     /// Returns the string ids of keys and values, which alternate. `id_of` returns the id of a text from a rule.
-    pub(super) fn ids(&self, mut id_of: impl FnMut(&str) -> u32) -> Vec<u32> {
+    pub(super) fn string_ids(&self, mut id_of: impl FnMut(&str) -> u32) -> Vec<u32> {
         let texts = self.0.iter().flatten();
         texts
             .map(|text| text.id.unwrap_or_else(|| id_of(&text.text)))

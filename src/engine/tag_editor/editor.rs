@@ -96,7 +96,7 @@ impl TagEditor {
     }
 
     /// Whether a step may name an object of a blob by its id.
-    pub(super) fn may_name_object_of(&self, entry: &BlobEntry) -> bool {
+    pub(super) fn may_name_object_in(&self, entry: &BlobEntry) -> bool {
         self.steps().any(|step| match step {
             EditStep::Set { objects, .. } => entry.first_key().is_none() || objects.may_meet(entry),
             EditStep::Table(table) => table.may_meet(entry),
@@ -131,7 +131,7 @@ impl TagEditor {
                     }
                     changed
                 }),
-                EditStep::Rule(rule) if rule_concerns(rule, object, tags) => {
+                EditStep::Rule(rule) if rule_matches(rule, object, tags) => {
                     apply_action(&rule.action, tags).map_err(|cause| {
                         let ObjectId { kind, id } = object.id;
                         FormatError::lacking(format!("{kind} {id}: '{name}': {cause}"), None)
@@ -176,7 +176,7 @@ impl TagEditor {
 }
 
 /// Whether the expression of a rule matches the object with these tags.
-fn rule_concerns(rule: &TagRule, object: &EditedObject<'_>, tags: &EditedTags<'_>) -> bool {
+fn rule_matches(rule: &TagRule, object: &EditedObject<'_>, tags: &EditedTags<'_>) -> bool {
     let is_area = object.is_closed
         && (object.id.kind != ObjectKind::Relation
             || tags

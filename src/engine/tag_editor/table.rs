@@ -32,7 +32,7 @@ impl TagTable {
     fn parse(text: &str) -> Result<Self, String> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (mut rest, mut number, mut table) = (text, 1, TagsByObject::default());
-        let titles = next_row(&mut rest).map_err(|cause| format!("line 1: {cause}"))?;
+        let titles = read_row(&mut rest).map_err(|cause| format!("line 1: {cause}"))?;
         let titles = titles.unwrap_or_default();
         let mut columns = [0; 4];
         for (column, name) in columns.iter_mut().zip(["type", "id", "key", "value"]) {
@@ -44,7 +44,7 @@ impl TagTable {
             let line = number;
             let bad = |cause: String| format!("line {line}: {cause}");
             let before = rest;
-            let Some(row) = next_row(&mut rest).map_err(bad)? else {
+            let Some(row) = read_row(&mut rest).map_err(bad)? else {
                 return Ok(Self(Arc::new(table)));
             };
             let read = &before[..before.len() - rest.len()];
@@ -112,14 +112,14 @@ impl TagsByObject {
 }
 
 /// Reads the cells of the next row; `None` at the end. Moves `rest` to the end of the row.
-fn next_row(rest: &mut &str) -> Result<Option<Vec<String>>, String> {
+fn read_row(rest: &mut &str) -> Result<Option<Vec<String>>, String> {
     if rest.is_empty() {
         return Ok(None);
     }
     let mut row = Vec::new();
     loop {
         let (cell, end) = match rest.strip_prefix('"') {
-            Some(quoted) => quoted_cell(quoted)?,
+            Some(quoted) => read_quoted_cell(quoted)?,
             None => {
                 let end = rest.find([',', '\n']).unwrap_or(rest.len());
                 (rest[..end].trim_end_matches('\r').to_owned(), &rest[end..])
@@ -144,7 +144,7 @@ fn next_row(rest: &mut &str) -> Result<Option<Vec<String>>, String> {
 
 /// Reads a cell after its opening quotation mark. Returns the text of the cell, and the rest of `quoted` after the
 /// closing quotation mark. Two quotation marks in a cell stand for one.
-fn quoted_cell(quoted: &str) -> Result<(String, &str), String> {
+fn read_quoted_cell(quoted: &str) -> Result<(String, &str), String> {
     let (mut cell, mut rest) = (String::new(), quoted);
     loop {
         let Some((text, after)) = rest.split_once('"') else {

@@ -63,7 +63,7 @@ impl LookupMethod {
             IndexType::Dense => memory.choose_store(file, memory.dense, StoreForm::Dense),
             IndexType::Sparse => memory.choose_store(file, memory.sparse, StoreForm::Sparse),
             IndexType::Auto | IndexType::External => {
-                let partitions = memory.partitions(file, parts, options)?;
+                let partitions = memory.plan_partitions(file, parts, options)?;
                 check_space(file, parts, &partitions, &options.temp_dir, ctx)?;
                 Ok(Self::OnDisk(partitions, options.temp_dir.clone()))
             }
@@ -130,7 +130,7 @@ impl NodeFacts {
 
     /// Scales the facts about `known` blobs to `blobs` blobs. The other blobs are assumed to have as many nodes on
     /// average, with ids in the same range.
-    fn scaled(self, known: u64, blobs: u64) -> Self {
+    fn scaled_to(self, known: u64, blobs: u64) -> Self {
         let nodes = u128::from(self.nodes) * u128::from(blobs) / u128::from(known.max(1));
         Self {
             nodes: u64::try_from(nodes).unwrap_or(u64::MAX),
@@ -183,7 +183,7 @@ impl GrowingMemory {
         }
         let known = || parts.nodes.iter().filter(|entry| !entry.has_kinds_only());
         let facts = NodeFacts::of(known());
-        let facts = facts.scaled(known().count() as u64, parts.nodes.len() as u64);
+        let facts = facts.scaled_to(known().count() as u64, parts.nodes.len() as u64);
         let (blobs, nodes) = (parts.blob_count(), facts.nodes);
         let memory = Memory::of(facts, blobs, 0, options, ctx);
         let form = match memory.suitable_index() {
@@ -226,8 +226,8 @@ struct Memory {
 
 impl Memory {
     fn estimate(parts: &NodeParts, options: &LocateOptions, ctx: &Context) -> Self {
-        let lists = parts.with_ways().count() as u64;
-        let facts = NodeFacts::of(parts.with_nodes());
+        let lists = parts.blobs_with_ways().count() as u64;
+        let facts = NodeFacts::of(parts.blobs_with_nodes());
         Self::of(facts, parts.blob_count(), lists, options, ctx)
     }
 
@@ -279,7 +279,7 @@ impl Memory {
     /// Divides the ids into as few ranges as the maximum memory allows. Fails if the memory is too small for any number
     /// of ranges. If the user chose the number of ranges, the memory is not checked. The maximum number of open files
     /// limits the number of ranges.
-    fn partitions(
+    fn plan_partitions(
         &self,
         file: &PbfFile,
         parts: &NodeParts,
@@ -356,7 +356,7 @@ fn check_space(
 /// Estimates the number of node references in all ways. Counts the references in a sample of blobs, and scales the
 /// count in proportion to the sizes of the frames.
 fn estimate_references(file: &PbfFile, parts: &NodeParts, ctx: &Context) -> Result<u64> {
-    let ways: Vec<&BlobEntry> = parts.with_ways().collect();
+    let ways: Vec<&BlobEntry> = parts.blobs_with_ways().collect();
     let mut reader = BlobDecoder::new(&file.input, ctx);
     let (mut references, mut bytes) = (0, 0);
     for entry in ways.iter().step_by((ways.len() / SAMPLED).max(1)) {

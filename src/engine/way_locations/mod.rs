@@ -14,7 +14,7 @@ use crate::pbf::BlobEntry;
 use choice::LookupMethod;
 pub(crate) use choice::default_memory;
 pub(crate) use first_read::FirstRead;
-use nodes::{node_ids, read_locations};
+use nodes::{read_locations, read_node_ids};
 use partitions::Partitions;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -121,13 +121,13 @@ impl NodeParts {
     }
 
     /// Returns the blobs that contain nodes.
-    fn with_nodes(&self) -> impl Iterator<Item = &BlobEntry> {
+    fn blobs_with_nodes(&self) -> impl Iterator<Item = &BlobEntry> {
         let all = self.nodes.iter().chain(&self.rest);
         all.filter(|entry| entry.kinds.contains(ObjectKind::Node))
     }
 
     /// Returns the blobs that contain ways.
-    fn with_ways(&self) -> impl Iterator<Item = &BlobEntry> {
+    fn blobs_with_ways(&self) -> impl Iterator<Item = &BlobEntry> {
         let rest = self.rest.iter();
         rest.filter(|entry| entry.kinds.contains(ObjectKind::Way))
     }
@@ -196,8 +196,10 @@ impl<'f> WayLocator<'f> {
     }
 
     /// Looks up the locations of the nodes of all ways, for a caller that does not need the nodes.
-    pub(crate) fn locate_only(&self) -> Result<WayLocations> {
-        self.locate(|blobs, store| nodes::read_all(self.source.file, blobs, store, self.source.ctx))
+    pub(crate) fn locate_without_reader(&self) -> Result<WayLocations> {
+        self.locate(|blobs, store| {
+            nodes::read_all_locations(self.source.file, blobs, store, self.source.ctx)
+        })
     }
 
     /// Stores the locations of all nodes in memory, in a store of the given form. `read` adds the nodes of blobs to
@@ -210,15 +212,15 @@ impl<'f> WayLocator<'f> {
         let every_rank = 0..=u64::MAX;
         let ctx = self.source.ctx;
         let mut store = if form == StoreForm::Dense || self.parts.is_in_order() {
-            let nodes = object_count(self.parts.with_nodes());
+            let nodes = object_count(self.parts.blobs_with_nodes());
             if self.parts.is_mixed {
                 // The blobs also contain other objects, so `nodes` is too large.
                 LocationStore::new(form, nodes)
             } else {
-                LocationStore::of_count(form, nodes, ctx.jobs)
+                LocationStore::for_node_count(form, nodes, ctx.jobs)
             }
         } else {
-            LocationStore::of_ids(node_ids(self.source, &every_rank)?, ctx.jobs)
+            LocationStore::of_ids(read_node_ids(self.source, &every_rank)?, ctx.jobs)
         };
         if self.parts.is_mixed {
             read_locations(self.source, &every_rank, &mut store)?
@@ -248,14 +250,15 @@ impl<'f> WayLocator<'f> {
                 }
                 None => {
                     let ranks = partitions.ranks(number);
-                    let mut store = LocationStore::of_ids(node_ids(self.source, &ranks)?, ctx.jobs);
+                    let mut store =
+                        LocationStore::of_ids(read_node_ids(self.source, &ranks)?, ctx.jobs);
                     read_locations(self.source, &ranks, &mut store)?;
                     store
                 }
             };
-            join.resolve_next(&store, ctx)?;
+            join.resolve_next_range(&store, ctx)?;
         }
-        let ways = self.parts.with_ways().enumerate();
+        let ways = self.parts.blobs_with_ways().enumerate();
         Ok(WayLocations::OnDisk {
             lists: ways.map(|(list, entry)| (entry.offset, list)).collect(),
             join,
@@ -275,7 +278,7 @@ pub(crate) enum WayLocations {
 
 impl WayLocations {
     /// Returns the locations for the node references of a blob's ways. May be called only once for each blob.
-    pub(crate) fn of(&self, entry: &BlobEntry) -> FormatResult<BlobLocations<'_>> {
+    pub(crate) fn locations_of_blob(&self, entry: &BlobEntry) -> FormatResult<BlobLocations<'_>> {
         Ok(match self {
             Self::InMemory(store) => BlobLocations::InMemory(store),
             Self::OnDisk { join, lists } => {
@@ -302,13 +305,13 @@ pub(crate) enum BlobLocations<'l> {
 
 impl BlobLocations<'_> {
     /// Whether the locations for all references of the blob must be looked up, in order.
-    pub(crate) const fn needs_all(&self) -> bool {
+    pub(crate) const fn needs_all_refs(&self) -> bool {
         matches!(self, Self::OnDisk(_))
     }
 
-    /// Appends the locations for `refs` to `locations`. If [`needs_all`](Self::needs_all) is `true`, `refs` must
-    /// continue where the previous call for this blob ended.
-    pub(crate) fn find(
+    /// Appends the locations for `refs` to `locations`. If [`needs_all_refs`](Self::needs_all_refs) is `true`, `refs`
+    /// must continue where the previous call for this blob ended.
+    pub(crate) fn append_locations(
         &mut self,
         refs: &[i64],
         locations: &mut Vec<Option<Location>>,

@@ -10,10 +10,10 @@ use crate::runtime::Context;
 use std::ops::RangeInclusive;
 
 /// Reads the ids of the nodes whose ranks (see [`id_rank`]) lie in `ranks`.
-pub(super) fn node_ids(source: PlannedFile<'_>, ranks: &RangeInclusive<u64>) -> Result<IdSet> {
+pub(super) fn read_node_ids(source: PlannedFile<'_>, ranks: &RangeInclusive<u64>) -> Result<IdSet> {
     let ids = SharedIdSet::default();
     source.scan("ids of nodes").run(
-        |entry| may_meet(entry, ranks),
+        |entry| may_have_nodes_in(entry, ranks),
         |_, block| {
             let mut found = Vec::new();
             block.for_each_id(|kind, id| {
@@ -30,7 +30,7 @@ pub(super) fn node_ids(source: PlannedFile<'_>, ranks: &RangeInclusive<u64>) -> 
 }
 
 /// Whether a blob may, according to its entry, contain nodes whose ranks lie in `ranks`.
-fn may_meet(entry: &BlobEntry, ranks: &RangeInclusive<u64>) -> bool {
+fn may_have_nodes_in(entry: &BlobEntry, ranks: &RangeInclusive<u64>) -> bool {
     let only_nodes = entry.kinds.single() == Some(ObjectKind::Node);
     let (first, last) = (id_rank(entry.min_id), id_rank(entry.max_id));
     // If a blob has several kinds of objects, its id range says nothing about the ids of its nodes, so it may contain
@@ -47,7 +47,7 @@ pub(super) fn read_locations(
 ) -> Result<()> {
     let preparation = store.preparation();
     source.scan("nodes").run(
-        |entry| may_meet(entry, ranks),
+        |entry| may_have_nodes_in(entry, ranks),
         |_, block| located_nodes(block, &preparation, |id| ranks.contains(&id_rank(id))),
         |nodes| store.add(&nodes),
     )?;
@@ -56,7 +56,7 @@ pub(super) fn read_locations(
 }
 
 /// Adds the locations of all nodes in `blobs` to `store`.
-pub(super) fn read_all(
+pub(super) fn read_all_locations(
     file: &PbfFile,
     blobs: &[BlobEntry],
     store: &mut LocationStore,

@@ -20,19 +20,19 @@ impl Partitions {
     /// Divides the ids into ranges whose locations need about `limit` bytes each.
     pub(super) fn plan(parts: &NodeParts, limit: u64) -> Self {
         if parts.is_in_order() {
-            Self::of_blobs(&parts.nodes, limit)
+            Self::cut_at_blobs(&parts.nodes, limit)
         } else {
-            Self::of_ranges(parts, limit)
+            Self::cut_within_blobs(parts, limit)
         }
     }
 
     /// Divides the ids only at the boundaries of blobs. The id ranges of the blobs must be in order and must not
     /// overlap.
-    fn of_blobs(nodes: &[BlobEntry], limit: u64) -> Self {
+    fn cut_at_blobs(nodes: &[BlobEntry], limit: u64) -> Self {
         let (mut starts, mut blobs) = (vec![0], Vec::new());
         let (mut first, mut bytes) = (0, 0);
         for (at, entry) in nodes.iter().enumerate() {
-            let more = bytes_of(entry);
+            let more = location_bytes(entry);
             if bytes + more > limit && at > first {
                 blobs.push(first..at);
                 starts.push(id_rank(entry.min_id));
@@ -49,15 +49,15 @@ impl Partitions {
 
     /// Divides the ids also within the id ranges of blobs, on the assumption that the ids of a blob are spread evenly
     /// over its range.
-    fn of_ranges(parts: &NodeParts, limit: u64) -> Self {
+    fn cut_within_blobs(parts: &NodeParts, limit: u64) -> Self {
         const SAMPLED: usize = 100_000;
-        let blobs: Vec<&BlobEntry> = parts.with_nodes().collect();
+        let blobs: Vec<&BlobEntry> = parts.blobs_with_nodes().collect();
         let points = (SAMPLED / blobs.len().max(1)).clamp(1, 64) as u64;
         let mut sample: Vec<(u64, u64)> = Vec::with_capacity(blobs.len() * points as usize);
         for entry in blobs {
             let (first, last) = (id_rank(entry.min_id), id_rank(entry.max_id));
             let step = last.saturating_sub(first) / points;
-            let bytes = bytes_of(entry).div_ceil(points);
+            let bytes = location_bytes(entry).div_ceil(points);
             sample.extend((0..points).map(|point| (first + step / 2 + step * point, bytes)));
         }
         sample.sort_unstable();
@@ -99,7 +99,7 @@ impl Partitions {
 }
 
 /// Returns the maximum memory in bytes for the locations of a blob's nodes.
-fn bytes_of(entry: &BlobEntry) -> u64 {
+fn location_bytes(entry: &BlobEntry) -> u64 {
     LocationStore::bytes(
         StoreForm::Sparse,
         u64::from(entry.count),
@@ -116,7 +116,7 @@ pub(super) fn split_references(source: PlannedFile<'_>, join: &mut DiskJoin) -> 
         |_, block| {
             let mut list = splitter.begin();
             block.visit_in_parts(|part| {
-                list.add(&WayNodes::of(part)?.refs);
+                list.add(&WayNodes::from_block(part)?.refs);
                 Ok(())
             })?;
             Ok(list.finish())

@@ -54,7 +54,7 @@ impl PbfWriter {
                 parts.written(position, &ranges);
                 self.id_parts = Some(parts);
             }
-            None => self.warn_of_left_out_ids(),
+            None => self.warn_of_left_out_id_table(),
         }
         Ok(())
     }
@@ -75,7 +75,7 @@ impl PbfWriter {
             let frame = host
                 .and_then(|host| encode_id_host(&host, kind, parts, self.options.blob_index).ok());
             let Some(frame) = frame else {
-                self.write(blob)?;
+                self.write_blob(blob)?;
                 continue;
             };
             self.flush()?;
@@ -92,7 +92,7 @@ impl PbfWriter {
         Ok(None)
     }
 
-    fn warn_of_left_out_ids(&self) {
+    fn warn_of_left_out_id_table(&self) {
         self.ctx.warn(format!(
             "{}: the table of ids is left out, because the last blobs are damaged or too large to have it",
             self.output.path().display()
@@ -110,7 +110,7 @@ impl PbfWriter {
         let written = self.write_id_host(IdParts::Directory, &[directory], for_toc)?;
         self.has_id_table = written.is_some();
         if !self.has_id_table {
-            self.warn_of_left_out_ids();
+            self.warn_of_left_out_id_table();
         }
         Ok(())
     }

@@ -121,14 +121,14 @@ impl ChangeSet {
             self.memory() + (self.changes.capacity() - self.changes.len()) * size_of::<Change>();
         let is_worth = held / 2 > used;
         if is_worth {
-            self.keep_used(&is_used);
+            self.copy_used(&is_used);
         }
         is_worth
     }
 
     /// Replaces the lists and strings by copies with only the list entries that changes use and the strings that
     /// `is_used` marks.
-    fn keep_used(&mut self, is_used: &[bool]) {
+    fn copy_used(&mut self, is_used: &[bool]) {
         fn move_span<T: Clone>(span: Span, from: &[T], to: &mut Vec<T>) -> Span {
             let start = to.len() as u32;
             to.extend_from_slice(span.slice(from));

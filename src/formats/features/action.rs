@@ -95,7 +95,7 @@ impl ActionText {
             put_bbox(text, &extent);
         }
         text.push_str(",\"geometry\":");
-        put_optional(text, row.shown_geometry());
+        put_geometry_or_null(text, row.shown_geometry());
         text.push_str(",\"properties\":{\"action\":\"");
         text.push_str(row.action.name());
         text.push_str("\",\"indirect\":");
@@ -114,7 +114,7 @@ impl ActionText {
         }
         if row.action == ChangeAction::Modify {
             put_name(text, "old_geometry");
-            put_optional(text, row.old_geometry.as_ref());
+            put_geometry_or_null(text, row.old_geometry.as_ref());
         }
         text.push_str("}}");
     }
@@ -172,7 +172,7 @@ fn put_owned_tags(text: &mut TextBuffer, tags: &[(String, String)]) {
     put_tags(text, &tags);
 }
 
-fn put_optional(text: &mut TextBuffer, geometry: Option<&OwnedGeometry>) {
+fn put_geometry_or_null(text: &mut TextBuffer, geometry: Option<&OwnedGeometry>) {
     match geometry {
         Some(geometry) => put_geometry(text, &geometry.view()),
         None => text.push_str("null"),

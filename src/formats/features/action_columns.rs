@@ -53,24 +53,24 @@ impl<'a> ActionView<'a> {
 
     /// Returns the tags before the changes as pairs of a key and a value; `None` for a creation.
     pub fn old_tags(&self) -> Option<impl Iterator<Item = (&'a str, &'a str)> + use<'a>> {
-        pairs(&self.0.old_tags)
+        tag_pairs(&self.0.old_tags)
     }
 
     /// Returns the tags after the changes as pairs of a key and a value; `None` for a deletion.
     pub fn new_tags(&self) -> Option<impl Iterator<Item = (&'a str, &'a str)> + use<'a>> {
-        pairs(&self.0.new_tags)
+        tag_pairs(&self.0.new_tags)
     }
 
     /// Appends the geometry before the changes as WKB (OGC 06-103r4), with longitude before latitude in degrees.
     /// Returns `false` if the object was no feature.
     pub fn put_old_wkb(&self, out: &mut Vec<u8>) -> bool {
-        put_geometry(self.0.old_geometry.as_ref(), out)
+        put_wkb_if_present(self.0.old_geometry.as_ref(), out)
     }
 
     /// Appends the geometry after the changes as WKB, as [`put_old_wkb`](Self::put_old_wkb) does. Returns `false` if
     /// the object is no feature or was deleted.
     pub fn put_new_wkb(&self, out: &mut Vec<u8>) -> bool {
-        put_geometry(self.0.new_geometry.as_ref(), out)
+        put_wkb_if_present(self.0.new_geometry.as_ref(), out)
     }
 
     /// Returns the box around the old and the new geometry, in units of 1e-7 degree; `None` if there is neither.
@@ -85,11 +85,11 @@ impl<'a> ActionView<'a> {
     }
 }
 
-fn pairs(tags: &Option<OwnedTags>) -> Option<TagPairs<'_>> {
+fn tag_pairs(tags: &Option<OwnedTags>) -> Option<TagPairs<'_>> {
     tags.as_ref().map(|tags| TagPairs::Owned(tags.iter()))
 }
 
-fn put_geometry(geometry: Option<&OwnedGeometry>, out: &mut Vec<u8>) -> bool {
+fn put_wkb_if_present(geometry: Option<&OwnedGeometry>, out: &mut Vec<u8>) -> bool {
     geometry
         .inspect(|geometry| put_wkb(out, &geometry.view(), None))
         .is_some()
@@ -109,7 +109,7 @@ impl OsmRow for ActionView<'_> {
     }
 
     fn tags(&self) -> TagPairs<'_> {
-        pairs(&self.0.new_tags).unwrap_or(TagPairs::Owned([].iter()))
+        tag_pairs(&self.0.new_tags).unwrap_or(TagPairs::Owned([].iter()))
     }
 }
 
@@ -132,10 +132,14 @@ const OLD_VERSION: ActionColumn = ActionColumn::optional(
     ColumnGetter::Int32(|row| row.old_version().map(|version| version as i32)),
 );
 const NEW_VERSION: ActionColumn = ActionColumn::VERSION.named("new_version");
-const OLD_TAGS: ActionColumn =
-    ActionColumn::optional("old_tags", ColumnGetter::Tags(|row| pairs(&row.0.old_tags)));
-const NEW_TAGS: ActionColumn =
-    ActionColumn::optional("new_tags", ColumnGetter::Tags(|row| pairs(&row.0.new_tags)));
+const OLD_TAGS: ActionColumn = ActionColumn::optional(
+    "old_tags",
+    ColumnGetter::Tags(|row| tag_pairs(&row.0.old_tags)),
+);
+const NEW_TAGS: ActionColumn = ActionColumn::optional(
+    "new_tags",
+    ColumnGetter::Tags(|row| tag_pairs(&row.0.new_tags)),
+);
 
 /// The columns of a table.
 #[cfg(any(feature = "parquet", feature = "unstable"))]

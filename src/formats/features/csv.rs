@@ -10,7 +10,7 @@ use super::{Feature, geojson, wkt};
 use crate::formats::DerivedColumns;
 use crate::formats::csv::CsvText;
 #[cfg(feature = "parquet")]
-use crate::formats::derived_columns::{h3_cell, language};
+use crate::formats::derived_columns::{h3_cell, language_of_key};
 use crate::formats::text_buffer::TextBuffer;
 #[cfg(feature = "parquet")]
 use std::fmt::Write as _;
@@ -29,7 +29,7 @@ const NAME: &str = "name";
 /// # Errors
 ///
 /// Two columns have the same name. The error is a message that describes the problem.
-pub(super) fn header(options: &FeatureOptions) -> Result<String, String> {
+pub(super) fn header_row(options: &FeatureOptions) -> Result<String, String> {
     let mut names = Vec::new();
     names.extend((options.unique_id != UniqueId::None).then_some("id"));
     names.extend(options.attributes.iter().map(|(_, name)| name));
@@ -42,7 +42,7 @@ pub(super) fn header(options: &FeatureOptions) -> Result<String, String> {
         None => names.extend([NAME, TAGS]),
     }
     let mut csv = CsvText::new();
-    csv.distinct_header(&names)?;
+    csv.put_distinct_header(&names)?;
     Ok(csv.take())
 }
 
@@ -65,30 +65,30 @@ pub(super) fn put_row(
         // row.
         Some(FeatureId::Number(positions)) => {
             positions.push(text.len());
-            csv.text(None);
+            csv.put_text(None);
         }
-        Some(id) => csv.value(Some(id), |out, id| id.put(out, feature, "")),
+        Some(id) => csv.put_value(Some(id), |out, id| id.put(out, feature, "")),
     }
     for (attribute, _) in options.attributes.iter() {
         put_attribute(csv, feature, attribute);
     }
     let place = label_point(&feature.geometry);
-    csv.degrees(Some(place.lon_e7));
-    csv.degrees(Some(place.lat_e7));
+    csv.put_degrees(Some(place.lon_e7));
+    csv.put_degrees(Some(place.lat_e7));
     if has_geometry(options) {
-        csv.value(Some(&feature.geometry), wkt::put_geometry);
+        csv.put_value(Some(&feature.geometry), wkt::put_geometry);
     }
     #[cfg(feature = "parquet")]
-    put_derived(csv, feature, options.derived);
+    put_derived_columns(csv, feature, options.derived);
     let tag = |wanted: &str| {
         let found = feature.tags.iter().find(|(key, _)| *key == wanted);
         found.map(|(_, value)| *value)
     };
     match &options.tag_columns {
-        Some(keys) => keys.iter().for_each(|key| csv.text(tag(key))),
+        Some(keys) => keys.iter().for_each(|key| csv.put_text(tag(key))),
         None => {
-            csv.text(tag(NAME));
-            csv.value(Some(feature.tags), geojson::put_tags);
+            csv.put_text(tag(NAME));
+            csv.put_value(Some(feature.tags), geojson::put_tags);
         }
     }
     csv.end_row();
@@ -97,39 +97,39 @@ pub(super) fn put_row(
 
 /// Appends the fields of computed columns, in the order of [`DerivedColumns::names`].
 #[cfg(feature = "parquet")]
-fn put_derived(csv: &mut CsvText, feature: &Feature<'_>, wanted: DerivedColumns) {
+fn put_derived_columns(csv: &mut CsvText, feature: &Feature<'_>, wanted: DerivedColumns) {
     let geometry = &feature.geometry;
     let number = |out: &mut TextBuffer, value: f64| {
         let _ = write!(out, "{value}");
     };
     if wanted.names {
         let names = feature.tags.iter().filter_map(|(key, value)| {
-            let code = language(key.as_bytes())?;
+            let code = language_of_key(key.as_bytes())?;
             Some((std::str::from_utf8(code).ok()?, *value))
         });
-        csv.value(
+        csv.put_value(
             Some(names.collect::<Vec<_>>().as_slice()),
             geojson::put_tags,
         );
     }
     if wanted.area {
-        csv.value(geometry.area_m2(), number);
+        csv.put_value(geometry.area_m2(), number);
     }
     if wanted.length {
-        csv.value(geometry.length_m(), number);
+        csv.put_value(geometry.length_m(), number);
     }
     if wanted.centroid {
         centroid(geometry)
             .into_iter()
-            .for_each(|edge| csv.value(Some(edge), number));
+            .for_each(|edge| csv.put_value(Some(edge), number));
     }
     if wanted.country {
-        csv.text(None);
+        csv.put_text(None);
     }
     let centre = geometry.extent().map(|extent| extent.centre());
     for resolution in wanted.h3_resolutions() {
         let cell = centre.and_then(|centre| h3_cell(resolution, centre));
-        csv.text(cell.map(|cell| cell.to_string()).as_deref());
+        csv.put_text(cell.map(|cell| cell.to_string()).as_deref());
     }
 }
 
@@ -137,13 +137,13 @@ fn put_derived(csv: &mut CsvText, feature: &Feature<'_>, wanted: DerivedColumns)
 fn put_attribute(csv: &mut CsvText, feature: &Feature<'_>, attribute: Attribute) {
     let info = &feature.info;
     match attribute {
-        Attribute::Type => csv.text(Some(feature.kind.name())),
-        Attribute::Id => csv.number(Some(feature.id)),
-        Attribute::Version => csv.number(info.version.map(i64::from)),
-        Attribute::Changeset => csv.number(info.changeset),
-        Attribute::Uid => csv.number(info.uid.map(i64::from)),
-        Attribute::User => csv.text(info.user),
-        Attribute::Timestamp => csv.time(info.timestamp),
-        Attribute::WayNodes => csv.value(feature.way_nodes, geojson::put_ids),
+        Attribute::Type => csv.put_text(Some(feature.kind.name())),
+        Attribute::Id => csv.put_integer(Some(feature.id)),
+        Attribute::Version => csv.put_integer(info.version.map(i64::from)),
+        Attribute::Changeset => csv.put_integer(info.changeset),
+        Attribute::Uid => csv.put_integer(info.uid.map(i64::from)),
+        Attribute::User => csv.put_text(info.user),
+        Attribute::Timestamp => csv.put_time(info.timestamp),
+        Attribute::WayNodes => csv.put_value(feature.way_nodes, geojson::put_ids),
     }
 }

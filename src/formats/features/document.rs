@@ -18,10 +18,10 @@ pub(crate) struct FeatureDocument {
 impl FeatureDocument {
     /// Begins a file in an open output. Fails if two columns would have the same name.
     pub(crate) fn create(output: OpenOutput, options: &FeatureOptions) -> Result<Self> {
-        let [before, frame @ ..] = options.format.frame();
-        let columns = options.format.is_table().then(|| csv::header(options));
+        let [before, frame @ ..] = options.format.prologue_separator_epilogue();
+        let columns = options.format.is_table().then(|| csv::header_row(options));
         let columns = columns.transpose().map_err(Error::Usage)?;
-        let mut output = TextOutput::in_output(output, options.compression);
+        let mut output = TextOutput::from_open_output(output, options.compression);
         output.write(before)?;
         output.write(columns.as_deref().unwrap_or_default())?;
         Ok(Self {

@@ -10,7 +10,7 @@ use crate::osm::DECIMICRO_PER_DEGREE;
 use std::fmt::Write as _;
 
 /// Appends a feature.
-pub(super) fn put(
+pub(super) fn put_feature(
     text: &mut TextBuffer,
     feature: &Feature<'_>,
     attributes: &Attributes,
@@ -26,7 +26,7 @@ pub(super) fn put(
     text.push_str(",\"properties\":{");
     let mut separator = "";
     for (attribute, name) in attributes.iter() {
-        if feature.leaves_out(attribute) {
+        if feature.is_attribute_left_out(attribute) {
             continue;
         }
         text.push_str(separator);
@@ -161,7 +161,7 @@ fn put_attribute(text: &mut TextBuffer, feature: &Feature<'_>, attribute: Attrib
             None => text.push_str("null"),
             Some(nodes) => put_ids(text, nodes),
         },
-        _ => put_number(text, feature.number(attribute)),
+        _ => put_number(text, feature.numeric_value(attribute)),
     }
 }
 

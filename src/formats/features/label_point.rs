@@ -10,12 +10,12 @@ use crate::osm::DECIMICRO_PER_DEGREE;
 pub(crate) fn label_point(geometry: &Geometry<'_>) -> Point {
     let on_geometry = match geometry {
         Geometry::Point(point) => Some(*point),
-        Geometry::LineString(points) => halfway(points),
+        Geometry::LineString(points) => halfway_point(points),
         Geometry::MultiLineString(lines) => {
             let longest = lines
                 .iter()
                 .max_by(|one, other| line_length(one).total_cmp(&line_length(other)));
-            longest.and_then(|points| halfway(points))
+            longest.and_then(|points| halfway_point(points))
         }
         Geometry::MultiPolygon(polygons) => interior_point(polygons),
     };
@@ -28,7 +28,7 @@ pub(crate) fn label_point(geometry: &Geometry<'_>) -> Point {
 
 /// Returns the differences of longitude and latitude between two points, and their distance in the plane of longitude
 /// and latitude, in 1e-7 degree. The difference of longitude is that of the shorter way around the earth.
-fn step(pair: &[Point]) -> (f64, f64, f64) {
+fn step_between(pair: &[Point]) -> (f64, f64, f64) {
     let lon = longitude_growth(pair[0], pair[1]) as f64;
     let lat = f64::from(pair[1].lat_e7) - f64::from(pair[0].lat_e7);
     (lon, lat, lon.hypot(lat))
@@ -36,14 +36,14 @@ fn step(pair: &[Point]) -> (f64, f64, f64) {
 
 /// Returns the length of a line in the plane of longitude and latitude.
 fn line_length(points: &[Point]) -> f64 {
-    points.windows(2).map(|pair| step(pair).2).sum()
+    points.windows(2).map(|pair| step_between(pair).2).sum()
 }
 
 /// Returns the point halfway along a line; `None` for a line without points.
-fn halfway(points: &[Point]) -> Option<Point> {
+fn halfway_point(points: &[Point]) -> Option<Point> {
     let mut left = line_length(points) / 2.0;
     for pair in points.windows(2) {
-        let (lon, lat, length) = step(pair);
+        let (lon, lat, length) = step_between(pair);
         if left <= length && length > 0.0 {
             let part = left / length;
             return Some(Point::new(
@@ -155,7 +155,7 @@ impl Plane {
     }
 
     /// Returns the longitude and the latitude of a point relative to the origin.
-    fn relative(self, point: Point) -> (f64, f64) {
+    fn relative_position(self, point: Point) -> (f64, f64) {
         let (point, origin) = (
             self.position_on_map(point),
             self.position_on_map(self.origin),
@@ -170,7 +170,10 @@ impl Plane {
 /// Adds the middles of the edges of a line to `sums`, weighted by length.
 fn add_line(sums: &mut Weighted, points: &[Point], plane: Plane) {
     for pair in points.windows(2) {
-        let ((x, y), (to_x, to_y)) = (plane.relative(pair[0]), plane.relative(pair[1]));
+        let ((x, y), (to_x, to_y)) = (
+            plane.relative_position(pair[0]),
+            plane.relative_position(pair[1]),
+        );
         let length = (to_x - x).hypot(to_y - y);
         sums.add(length, (x + to_x) / 2.0, (y + to_y) / 2.0);
     }
@@ -181,7 +184,7 @@ fn add_line(sums: &mut Weighted, points: &[Point], plane: Plane) {
 fn add_ring(sums: &mut Weighted, ring: &[Point], plane: Plane) {
     let next = ring.iter().cycle().skip(1);
     for (from, to) in ring.iter().zip(next) {
-        let ((x, y), (to_x, to_y)) = (plane.relative(*from), plane.relative(*to));
+        let ((x, y), (to_x, to_y)) = (plane.relative_position(*from), plane.relative_position(*to));
         let doubled = x * to_y - to_x * y;
         sums.add(doubled, (x + to_x) / 3.0, (y + to_y) / 3.0);
     }

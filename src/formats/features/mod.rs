@@ -83,7 +83,7 @@ impl<'a> Feature<'a> {
 
     /// Whether an attribute is left out. As in osmium, points and areas do not have [`Attribute::WayNodes`]. Lines that
     /// are made from relations have this attribute without a value; osmium does not write such lines.
-    fn leaves_out(&self, attribute: Attribute) -> bool {
+    fn is_attribute_left_out(&self, attribute: Attribute) -> bool {
         let is_line = matches!(
             self.geometry,
             Geometry::LineString(_) | Geometry::MultiLineString(_)
@@ -204,7 +204,7 @@ impl Geometry<'_> {
 impl Feature<'_> {
     /// Returns the value of a numeric attribute; 0 if the object does not have the attribute. Times are in seconds
     /// since 1970.
-    fn number(&self, attribute: Attribute) -> i64 {
+    fn numeric_value(&self, attribute: Attribute) -> i64 {
         match attribute {
             Attribute::Id => self.id,
             Attribute::Version => self.info.version.unwrap_or(0).into(),

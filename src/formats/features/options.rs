@@ -38,7 +38,7 @@ impl FeatureFormat {
 
     /// Returns the text before the first feature, between two features, and after the last one. A table also has a
     /// header.
-    pub(crate) const fn frame(self) -> [&'static str; 3] {
+    pub(crate) const fn prologue_separator_epilogue(self) -> [&'static str; 3] {
         match self {
             Self::GeoJson => [
                 "{\"type\":\"FeatureCollection\",\"features\":[\n",

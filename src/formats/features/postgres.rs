@@ -79,7 +79,7 @@ fn put_attribute(
                 text.push('}');
             }
         },
-        _ => put_number(text, feature.number(attribute)),
+        _ => put_number(text, feature.numeric_value(attribute)),
     }
 }
 

@@ -99,7 +99,7 @@ impl FeatureText {
     fn begin_feature(&mut self) {
         self.features += 1;
         if self.features > 1 {
-            let [_, separator, _] = self.options.format.frame();
+            let [_, separator, _] = self.options.format.prologue_separator_epilogue();
             self.text.push_str(separator);
         }
     }
@@ -114,14 +114,14 @@ impl FeatureText {
             UniqueId::TypeAndId => Some(FeatureId::TypeAndId),
         };
         match self.options.format {
-            FeatureFormat::GeoJson => geojson::put(text, feature, attributes, id),
+            FeatureFormat::GeoJson => geojson::put_feature(text, feature, attributes, id),
             FeatureFormat::GeoJsonSeq {
                 has_record_separator,
             } => {
                 if has_record_separator {
                     text.push('\u{1e}');
                 }
-                geojson::put(text, feature, attributes, id);
+                geojson::put_feature(text, feature, attributes, id);
                 text.push('\n');
             }
             FeatureFormat::Text => wkt::put_line(text, feature, attributes, id),
@@ -248,7 +248,7 @@ mod tests {
 
     /// Returns the sizes of all chunks of three features, and the text of all chunks together. The second feature has
     /// `len` points.
-    fn chunks(options: &FeatureOptions, len: i32) -> (Vec<usize>, String) {
+    fn chunk_sizes_and_text(options: &FeatureOptions, len: i32) -> (Vec<usize>, String) {
         let (mut buffer, mut sizes, mut all) =
             (FeatureText::new(options), Vec::new(), String::new());
         let line: Vec<Point> = (0..len).map(point).collect();
@@ -297,9 +297,9 @@ mod tests {
                 unique_id,
                 ..FeatureOptions::new(FeatureFormat::GeoJson)
             };
-            let (few, short) = chunks(&options, 10);
+            let (few, short) = chunk_sizes_and_text(&options, 10);
             assert_eq!(few.len(), 1);
-            let (many, long) = chunks(&options, 300_000);
+            let (many, long) = chunk_sizes_and_text(&options, 300_000);
             assert!(many.len() > 3 && many.iter().all(|size| *size < 2 * PIECE));
             let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
             let (short, long) = (lines(&short), lines(&long));

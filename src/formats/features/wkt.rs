@@ -24,7 +24,7 @@ pub(super) fn put_line(
     put_geometry(text, &feature.geometry);
     let mut separator = ' ';
     for (attribute, name) in attributes.iter() {
-        if feature.leaves_out(attribute) {
+        if feature.is_attribute_left_out(attribute) {
             continue;
         }
         text.push(separator);
@@ -58,7 +58,7 @@ fn put_attribute(text: &mut TextBuffer, feature: &Feature<'_>, attribute: Attrib
                 put_number(text, *node);
             }
         }
-        _ => put_number(text, feature.number(attribute)),
+        _ => put_number(text, feature.numeric_value(attribute)),
     }
 }
 

@@ -5,7 +5,7 @@ use super::varint::{self, Varint};
 use super::{DatasetError, O5M_MAGIC_LEN};
 use crate::error::{Error, Result};
 use crate::formats::change_set::ChangeSet;
-use crate::io::{FileCompression, Input, count_to_end, decompressed};
+use crate::io::{FileCompression, Input, count_to_end, decompressed_reader};
 use crate::osm::{ObjectKind, TextFormat};
 use crate::runtime::Context;
 use std::io::Read;
@@ -75,7 +75,7 @@ impl O5mChunks {
         Ok(Self {
             path: input.path().to_owned(),
             is_compressed: FileCompression::detect(input.first_bytes()?).is_some(),
-            reader: decompressed(input)?,
+            reader: decompressed_reader(input)?,
             buffer: Vec::new(),
             at: 0,
             before: 0,
@@ -129,7 +129,7 @@ impl O5mChunks {
         Ok(())
     }
 
-    fn rest(&self) -> &[u8] {
+    fn unparsed_bytes(&self) -> &[u8] {
         &self.buffer[self.at..]
     }
 
@@ -170,7 +170,7 @@ impl O5mChunks {
     /// Reads the magic of a file.
     fn read_magic(&mut self) -> Result<()> {
         self.fill(O5M_MAGIC_LEN)?;
-        let format = TextFormat::of_magic(self.rest());
+        let format = TextFormat::from_magic(self.unparsed_bytes());
         let format = format.ok_or_else(|| {
             self.error("this is not the start of an o5m or o5c file (ff e0 04, and o5m2 or o5c2)")
         })?;
@@ -184,9 +184,9 @@ impl O5mChunks {
     /// Checks that the end mark is followed by nothing or by another file.
     fn check_after_end(&mut self) -> Result<()> {
         self.fill(O5M_MAGIC_LEN)?;
-        self.progress = match self.rest() {
+        self.progress = match self.unparsed_bytes() {
             [] => Progress::Done,
-            rest if TextFormat::of_magic(rest).is_some() => Progress::Start,
+            rest if TextFormat::from_magic(rest).is_some() => Progress::Start,
             _ => return Err(self.error("there is something behind the mark of the end (fe)")),
         };
         Ok(())
@@ -196,7 +196,7 @@ impl O5mChunks {
     fn read_dataset(&mut self, set: &mut ChangeSet) -> Result<()> {
         // Eleven bytes are enough for the type, which has one byte, and for the length, which has at most ten.
         self.fill(11)?;
-        let Some(&kind) = self.rest().first() else {
+        let Some(&kind) = self.unparsed_bytes().first() else {
             return self.end_without_mark();
         };
         if kind >= dataset::FIRST_BARE {
@@ -208,7 +208,7 @@ impl O5mChunks {
             self.at += 1;
             return Ok(());
         }
-        let (len, len_bytes) = match varint::unsigned(&self.rest()[1..]) {
+        let (len, len_bytes) = match varint::parse_unsigned(&self.unparsed_bytes()[1..]) {
             Varint::Number(len, len_bytes) => (len, len_bytes),
             Varint::Incomplete => return Err(self.error("the file ends within a dataset")),
             Varint::TooLong => {
@@ -269,7 +269,7 @@ impl O5mChunks {
         self.at += header_len;
         while left > 0 {
             self.fill(1)?;
-            let here = (self.rest().len() as u64).min(left);
+            let here = (self.unparsed_bytes().len() as u64).min(left);
             if here == 0 {
                 let cause = format!("the file ends within a dataset of {len} bytes");
                 return Err(self.error_at_file_offset(self.dataset_start, &cause));

@@ -12,7 +12,7 @@ mod varint;
 pub(super) use chunks::{O5mChunks, memory};
 
 use crate::error::Result;
-use crate::io::{Input, decompressed};
+use crate::io::{Input, decompressed_reader};
 use crate::osm::TextFormat;
 use crate::runtime::Context;
 use std::io::Read;
@@ -63,7 +63,7 @@ fn has_o5c_magic(input: &Input) -> Result<bool> {
         return Ok(false);
     }
     let mut decompressed_start = Vec::new();
-    let mut reader = decompressed(input)?.take(O5M_MAGIC_LEN as u64);
+    let mut reader = decompressed_reader(input)?.take(O5M_MAGIC_LEN as u64);
     let read = reader.read_to_end(&mut decompressed_start);
-    Ok(read.is_ok() && TextFormat::of_magic(&decompressed_start) == Some(TextFormat::O5c))
+    Ok(read.is_ok() && TextFormat::from_magic(&decompressed_start) == Some(TextFormat::O5c))
 }

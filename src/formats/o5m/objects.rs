@@ -48,7 +48,7 @@ impl DeltaState {
     ) -> Result<(), DatasetError> {
         let reader = &mut DatasetCursor::new(bytes);
         let mut draft = Draft::new(set, kind, ChangeAction::Create);
-        self.last.id = self.last.id.wrapping_add(reader.signed()?);
+        self.last.id = self.last.id.wrapping_add(reader.read_signed()?);
         draft.id = self.last.id;
         self.read_info(reader, &mut draft, set)?;
         // An object that ends here is deleted. All other objects go on with coordinates or a list of references.
@@ -85,7 +85,7 @@ impl DeltaState {
             return Ok(());
         }
         let at = reader.at();
-        let version = reader.unsigned()?;
+        let version = reader.read_unsigned()?;
         if version == 0 {
             return Ok(());
         }
@@ -95,7 +95,7 @@ impl DeltaState {
             |at, what: &str| DatasetError::new(at, format!("the {what} is out of range"));
         draft.version = Some(version.ok_or_else(|| out_of_range(at, "version"))?);
         let at = reader.at();
-        self.last.timestamp = self.last.timestamp.wrapping_add(reader.signed()?);
+        self.last.timestamp = self.last.timestamp.wrapping_add(reader.read_signed()?);
         if self.last.timestamp == 0 {
             return Ok(());
         }
@@ -103,7 +103,7 @@ impl DeltaState {
             return Err(out_of_range(at, "time"));
         }
         draft.timestamp = Some(self.last.timestamp);
-        self.last.changeset = self.last.changeset.wrapping_add(reader.signed()?);
+        self.last.changeset = self.last.changeset.wrapping_add(reader.read_signed()?);
         draft.changeset = Some(self.last.changeset).filter(|changeset| *changeset > 0);
         let known = |meaning| match meaning {
             Meaning::User(user) => Some(user),
@@ -124,7 +124,7 @@ impl DeltaState {
     ) -> Result<Option<Location>, DatasetError> {
         let mut next = |last: &mut i32, limit: i32| {
             let at = reader.at();
-            let delta = reader.signed()?;
+            let delta = reader.read_signed()?;
             // Some writers store differences as numbers of 32 bits, which overflow beyond 214 degrees. Adding with
             // overflow gives the right coordinate even then.
             let is_near = (-(1 << 33)..1 << 33).contains(&delta);
@@ -145,12 +145,12 @@ impl DeltaState {
         reader: &mut DatasetCursor<'_>,
         set: &mut ChangeSet,
     ) -> Result<(), DatasetError> {
-        let (start, nodes) = list(reader)?;
+        let (start, nodes) = read_list(reader)?;
         let mut nodes = DatasetCursor::new(nodes);
         while !nodes.is_empty() {
             let delta = nodes
-                .signed()
-                .map_err(|error| error_in_list(start, error))?;
+                .read_signed()
+                .map_err(|error| list_error_in_dataset(start, error))?;
             self.last.way_ref = self.last.way_ref.wrapping_add(delta);
             set.refs.push(self.last.way_ref);
         }
@@ -162,11 +162,11 @@ impl DeltaState {
         reader: &mut DatasetCursor<'_>,
         set: &mut ChangeSet,
     ) -> Result<(), DatasetError> {
-        let (start, members) = list(reader)?;
+        let (start, members) = read_list(reader)?;
         let mut members = DatasetCursor::new(members);
         while !members.is_empty() {
             let member = self.read_member(&mut members, set);
-            member.map_err(|error| error_in_list(start, error))?;
+            member.map_err(|error| list_error_in_dataset(start, error))?;
         }
         Ok(())
     }
@@ -176,7 +176,7 @@ impl DeltaState {
         reader: &mut DatasetCursor<'_>,
         set: &mut ChangeSet,
     ) -> Result<(), DatasetError> {
-        let delta = reader.signed()?;
+        let delta = reader.read_signed()?;
         let known = |meaning| match meaning {
             Meaning::Member(member) => Some(member),
             _ => None,
@@ -218,15 +218,15 @@ impl DeltaState {
 }
 
 /// Reads a list that is preceded by its length in bytes. Returns the offset of the list, and its bytes.
-fn list<'a>(reader: &mut DatasetCursor<'a>) -> Result<(usize, &'a [u8]), DatasetError> {
-    let len = reader.unsigned()?;
+fn read_list<'a>(reader: &mut DatasetCursor<'a>) -> Result<(usize, &'a [u8]), DatasetError> {
+    let len = reader.read_unsigned()?;
     let start = reader.at();
-    Ok((start, reader.part(len)?))
+    Ok((start, reader.read_bytes(len)?))
 }
 
 /// Converts an error in a list to an error in the dataset that contains the list. The list begins at offset `start` of
 /// the dataset.
-fn error_in_list(start: usize, error: DatasetError) -> DatasetError {
+fn list_error_in_dataset(start: usize, error: DatasetError) -> DatasetError {
     DatasetError {
         at: start + error.at,
         cause: match error.cause.strip_suffix("past its dataset") {
@@ -250,7 +250,7 @@ fn parse_uid(bytes: &[u8]) -> Result<Option<i32>, String> {
         return Ok(None);
     }
     let bad = || "the id of the user is not a number in range".to_owned();
-    match varint::unsigned(bytes) {
+    match varint::parse_unsigned(bytes) {
         Varint::Number(uid, len) if len == bytes.len() => {
             let uid = i32::try_from(uid).map_err(|_| bad())?;
             Ok(Some(uid).filter(|uid| *uid > 0))
@@ -264,7 +264,7 @@ pub(super) fn read_bounds(bytes: &[u8], set: &mut ChangeSet) -> Result<(), Datas
     let mut reader = DatasetCursor::new(bytes);
     let mut edge = |limit: i64| {
         let at = reader.at();
-        let edge = reader.signed()?;
+        let edge = reader.read_signed()?;
         let edge = Some(edge).filter(|edge| (-limit..=limit).contains(edge));
         let edge = edge.and_then(|edge| i32::try_from(edge).ok());
         edge.ok_or_else(|| DatasetError::new(at, "the bounding box of the file is not on earth"))
@@ -281,7 +281,7 @@ pub(super) fn read_bounds(bytes: &[u8], set: &mut ChangeSet) -> Result<(), Datas
 
 /// Reads the replication timestamp of a file.
 pub(super) fn read_timestamp(bytes: &[u8], set: &mut ChangeSet) -> Result<(), DatasetError> {
-    let time = DatasetCursor::new(bytes).signed()?;
+    let time = DatasetCursor::new(bytes).read_signed()?;
     if !TIMES.contains(&time) {
         return Err(DatasetError::new(0, "the time of the file is out of range"));
     }

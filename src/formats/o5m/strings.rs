@@ -80,10 +80,10 @@ impl O5mStrings {
     ) -> Result<T, DatasetError> {
         let at = reader.at();
         let error = |cause: String| DatasetError::new(at, cause);
-        let number = reader.unsigned()?;
+        let number = reader.read_unsigned()?;
         if number == 0 {
-            let first = reader.string()?;
-            let second = if is_pair { reader.string()? } else { &[] };
+            let first = reader.read_string()?;
+            let second = if is_pair { reader.read_string()? } else { &[] };
             let parsed = understand(first, second).map_err(error)?;
             self.add(first, is_pair.then_some(second), wrap(parsed));
             return Ok(parsed);

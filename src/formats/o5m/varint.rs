@@ -23,25 +23,25 @@ impl<'a> DatasetCursor<'a> {
         self.at >= self.bytes.len()
     }
 
-    fn rest(&self) -> &'a [u8] {
+    fn remaining_bytes(&self) -> &'a [u8] {
         &self.bytes[self.at..]
     }
 
     /// Reads an unsigned varint (LEB128).
     #[inline]
-    pub(super) fn unsigned(&mut self) -> Result<u64, DatasetError> {
+    pub(super) fn read_unsigned(&mut self) -> Result<u64, DatasetError> {
         match self.bytes.get(self.at) {
             Some(&byte) if byte < 0x80 => {
                 self.at += 1;
                 Ok(u64::from(byte))
             }
-            _ => self.long_unsigned(),
+            _ => self.read_long_unsigned(),
         }
     }
 
     /// Reads an unsigned varint of several bytes.
-    fn long_unsigned(&mut self) -> Result<u64, DatasetError> {
-        match unsigned(self.rest()) {
+    fn read_long_unsigned(&mut self) -> Result<u64, DatasetError> {
+        match parse_unsigned(self.remaining_bytes()) {
             Varint::Number(number, len) => {
                 self.at += len;
                 Ok(number)
@@ -56,14 +56,14 @@ impl<'a> DatasetCursor<'a> {
 
     /// Reads a signed varint (zigzag).
     #[inline]
-    pub(super) fn signed(&mut self) -> Result<i64, DatasetError> {
-        let number = self.unsigned()?;
+    pub(super) fn read_signed(&mut self) -> Result<i64, DatasetError> {
+        let number = self.read_unsigned()?;
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
     /// Reads `len` bytes.
-    pub(super) fn part(&mut self, len: u64) -> Result<&'a [u8], DatasetError> {
-        let rest = self.rest();
+    pub(super) fn read_bytes(&mut self, len: u64) -> Result<&'a [u8], DatasetError> {
+        let rest = self.remaining_bytes();
         let part = usize::try_from(len).ok().and_then(|len| rest.get(..len));
         let part = part.ok_or_else(|| {
             let cause = format!("a list of {len} bytes goes on past its dataset");
@@ -75,8 +75,8 @@ impl<'a> DatasetCursor<'a> {
 
     /// Reads a zero-terminated string. Returns it without the terminator.
     #[inline]
-    pub(super) fn string(&mut self) -> Result<&'a [u8], DatasetError> {
-        let rest = self.rest();
+    pub(super) fn read_string(&mut self) -> Result<&'a [u8], DatasetError> {
+        let rest = self.remaining_bytes();
         let end = memchr::memchr(0, rest)
             .ok_or_else(|| DatasetError::new(self.at, "a string goes on past its dataset"))?;
         self.at += end + 1;
@@ -96,7 +96,7 @@ pub(super) enum Varint {
 }
 
 /// Reads the unsigned varint at the start of `bytes`.
-pub(super) fn unsigned(bytes: &[u8]) -> Varint {
+pub(super) fn parse_unsigned(bytes: &[u8]) -> Varint {
     let mut number = 0u64;
     for (place, &byte) in bytes.iter().enumerate().take(10) {
         let bits = u64::from(byte & 0x7f);
@@ -120,27 +120,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_to_their_last_bit_and_not_beyond() {
+    fn numbers_may_have_64_bits_and_not_more() {
         let mut largest = vec![0xff; 9];
         largest.push(1);
-        assert_eq!(unsigned(&largest), Varint::Number(u64::MAX, 10));
-        assert_eq!(DatasetCursor::new(&largest).signed().unwrap(), i64::MIN);
-        assert_eq!(unsigned(&largest[..9]), Varint::Incomplete);
+        assert_eq!(parse_unsigned(&largest), Varint::Number(u64::MAX, 10));
+        assert_eq!(
+            DatasetCursor::new(&largest).read_signed().unwrap(),
+            i64::MIN
+        );
+        assert_eq!(parse_unsigned(&largest[..9]), Varint::Incomplete);
         largest[9] = 2;
-        assert_eq!(unsigned(&largest), Varint::TooLong);
-        assert_eq!(unsigned(&[0x80; 11]), Varint::TooLong);
-        assert_eq!(unsigned(&[0xc3, 2, 9]), Varint::Number(323, 2));
-        let signed = |byte| DatasetCursor::new(&[byte]).signed().unwrap();
+        assert_eq!(parse_unsigned(&largest), Varint::TooLong);
+        assert_eq!(parse_unsigned(&[0x80; 11]), Varint::TooLong);
+        assert_eq!(parse_unsigned(&[0xc3, 2, 9]), Varint::Number(323, 2));
+        let signed = |byte| DatasetCursor::new(&[byte]).read_signed().unwrap();
         assert_eq!([signed(0), signed(1), signed(2), signed(3)], [0, -1, 1, -2]);
     }
 
     #[test]
-    fn a_reader_does_not_pass_the_end() {
-        assert!(DatasetCursor::new(&[]).unsigned().is_err());
-        assert!(DatasetCursor::new(&[0x80]).unsigned().is_err());
-        assert!(DatasetCursor::new(b"abc").string().is_err());
-        assert!(DatasetCursor::new(b"abc").part(4).is_err());
-        assert!(DatasetCursor::new(b"abc").part(u64::MAX).is_err());
-        assert_eq!(DatasetCursor::new(b"abc\0d").string().unwrap(), b"abc");
+    fn reading_past_the_end_fails() {
+        assert!(DatasetCursor::new(&[]).read_unsigned().is_err());
+        assert!(DatasetCursor::new(&[0x80]).read_unsigned().is_err());
+        assert!(DatasetCursor::new(b"abc").read_string().is_err());
+        assert!(DatasetCursor::new(b"abc").read_bytes(4).is_err());
+        assert!(DatasetCursor::new(b"abc").read_bytes(u64::MAX).is_err());
+        assert_eq!(DatasetCursor::new(b"abc\0d").read_string().unwrap(), b"abc");
     }
 }

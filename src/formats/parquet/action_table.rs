@@ -5,7 +5,7 @@ use super::column_buffer::{put_table_rows, table_schema};
 use super::columns::EncodedGroup;
 use super::facts::TableFacts;
 use super::geometry_type::GeometryType;
-use super::schema::{TableForm, compression};
+use super::schema::{TableForm, parquet_compression};
 use crate::error::Result;
 use crate::formats::features::{ACTION_COLUMNS, ActionRow, ActionView, OwnedGeometry};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
@@ -69,8 +69,8 @@ impl ActionTable {
 }
 
 fn properties() -> Result<WriterPropertiesBuilder> {
-    let mut properties =
-        WriterProperties::builder().set_compression(compression(PageCompression::default())?);
+    let mut properties = WriterProperties::builder()
+        .set_compression(parquet_compression(PageCompression::default())?);
     for name in ["id", "old_geometry", "new_geometry"] {
         let path = ColumnPath::new(vec![name.to_owned()]);
         properties = properties.set_column_dictionary_enabled(path, false);

@@ -40,7 +40,7 @@ impl AdminAreas {
     }
 
     /// Returns the areas that contain a point, countries first.
-    fn around(&self, point: Point) -> impl Iterator<Item = &AdminArea> {
+    fn areas_around(&self, point: Point) -> impl Iterator<Item = &AdminArea> {
         let numbers = self.index.regions_of(point);
         numbers
             .into_iter()
@@ -50,7 +50,7 @@ impl AdminAreas {
     /// Returns the code of the country that contains a point.
     pub(super) fn country_at(&self, point: Point) -> Option<&str> {
         let mut countries = self
-            .around(point)
+            .areas_around(point)
             .filter_map(|area| area.country.as_deref());
         countries.next()
     }
@@ -60,7 +60,7 @@ impl AdminAreas {
     pub(super) fn parents_at(&self, point: Point, id: Option<i64>, level: Option<u8>) -> Vec<i64> {
         let above =
             |area: &&AdminArea| Some(area.id) != id && level.is_none_or(|level| area.level < level);
-        self.around(point)
+        self.areas_around(point)
             .filter(above)
             .map(|area| area.id)
             .collect()

@@ -5,7 +5,7 @@ use super::column_buffer::{put_table_rows, table_schema};
 use super::facts::TableFacts;
 use super::file::ParquetFile;
 use super::geometry_type::GeometryType;
-use super::schema::{TableForm, compression};
+use super::schema::{TableForm, parquet_compression};
 use crate::error::Result;
 use crate::formats::features::{CoastColumn, CoastColumns, CoastRow};
 use crate::io::{OpenOutput, StreamOutput};
@@ -31,7 +31,7 @@ impl CoastTable {
     pub(crate) fn create(columns: CoastColumns, output: OpenOutput) -> Result<Self> {
         let columns = columns.table_columns();
         let properties = WriterProperties::builder()
-            .set_compression(compression(PageCompression::default())?)
+            .set_compression(parquet_compression(PageCompression::default())?)
             .set_dictionary_enabled(false);
         let form = TableForm::new("coast", table_schema(&columns)?, properties)?;
         let (schema, properties) = (form.schema.clone(), form.properties.clone());

@@ -2,7 +2,7 @@
 
 use super::columns::{GroupEncoder, Values};
 use super::facts::degrees;
-use super::schema::{bbox, int_list, primitive, text_map};
+use super::schema::{bbox_type, int_list_type, primitive_type, text_map_type};
 use crate::error::Result;
 use crate::formats::table::{ColumnGetter, RowType, TableColumn, TagPairs};
 use crate::osm::Edges;
@@ -50,7 +50,7 @@ impl ValueType {
     }
 
     /// Returns the type of a column in a schema.
-    pub(super) fn schema(self, name: &str, is_nullable: bool) -> Result<TypePtr> {
+    pub(super) fn schema_type(self, name: &str, is_nullable: bool) -> Result<TypePtr> {
         use PhysicalType::{BOOLEAN, BYTE_ARRAY, DOUBLE, INT32, INT64};
         let repetition = if is_nullable {
             Repetition::OPTIONAL
@@ -65,11 +65,11 @@ impl ValueType {
             Self::Double => (DOUBLE, None),
             Self::Bool => (BOOLEAN, None),
             Self::Geometry => (BYTE_ARRAY, None),
-            Self::Map => return text_map(name, repetition),
-            Self::IntList => return int_list(name, repetition),
-            Self::Bbox => return bbox(name, repetition),
+            Self::Map => return text_map_type(name, repetition),
+            Self::IntList => return int_list_type(name, repetition),
+            Self::Bbox => return bbox_type(name, repetition),
         };
-        primitive(name, physical, repetition, logical)
+        primitive_type(name, physical, repetition, logical)
     }
 }
 
@@ -77,7 +77,7 @@ impl ValueType {
 pub(super) fn table_schema<T: RowType>(columns: &[TableColumn<T>]) -> Result<Vec<TypePtr>> {
     let columns = columns.iter();
     columns
-        .map(|column| ValueType::of(&column.getter).schema(column.name, column.is_nullable))
+        .map(|column| ValueType::of(&column.getter).schema_type(column.name, column.is_nullable))
         .collect()
 }
 
@@ -142,13 +142,13 @@ impl ColumnBuffer {
     /// Encodes the values as the next column.
     pub(super) fn put(&self, encoder: &mut GroupEncoder<'_>) -> Result<()> {
         match self {
-            Self::Bytes(values) => encoder.bytes(values),
-            Self::Int32(values) => encoder.int32(values),
-            Self::Int64(values) | Self::IntList(values) => encoder.int64(values),
-            Self::Double(values) => encoder.double(values),
-            Self::Bool(values) => encoder.bool(values),
-            Self::Map(sides) => sides.iter().try_for_each(|side| encoder.bytes(side)),
-            Self::Bbox(edges) => edges.iter().try_for_each(|edge| encoder.float(edge)),
+            Self::Bytes(values) => encoder.encode_bytes(values),
+            Self::Int32(values) => encoder.encode_int32(values),
+            Self::Int64(values) | Self::IntList(values) => encoder.encode_int64(values),
+            Self::Double(values) => encoder.encode_double(values),
+            Self::Bool(values) => encoder.encode_bool(values),
+            Self::Map(sides) => sides.iter().try_for_each(|side| encoder.encode_bytes(side)),
+            Self::Bbox(edges) => edges.iter().try_for_each(|edge| encoder.encode_float(edge)),
         }
     }
 

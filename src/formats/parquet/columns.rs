@@ -93,18 +93,18 @@ impl<T> Values<T> {
 
     /// Makes the last `count` values a list.
     pub(super) fn end_list(&mut self, count: usize) {
-        self.end_list_at(count, i16::from(count > 0));
+        self.end_list_with_level(count, i16::from(count > 0));
     }
 
     /// Makes the last `count` values a list in a column whose lists may be absent. Adds an absent list if `count` is
     /// `None`.
     pub(super) fn end_optional_list(&mut self, count: Option<usize>) {
         let definition = count.map_or(0, |count| 1 + i16::from(count > 0));
-        self.end_list_at(count.unwrap_or(0), definition);
+        self.end_list_with_level(count.unwrap_or(0), definition);
     }
 
     /// Makes the last `count` values a list whose definition levels are all `definition`.
-    fn end_list_at(&mut self, count: usize, definition: i16) {
+    fn end_list_with_level(&mut self, count: usize, definition: i16) {
         let levels = count.max(1);
         self.definition
             .extend(std::iter::repeat_n(definition, levels));
@@ -113,7 +113,7 @@ impl<T> Values<T> {
     }
 
     /// Collects the values of rows. `put` adds the values of one row.
-    pub(super) fn of<R>(rows: &[R], mut put: impl FnMut(&R, &mut Self)) -> Self {
+    pub(super) fn from_rows<R>(rows: &[R], mut put: impl FnMut(&R, &mut Self)) -> Self {
         let mut values = Self::default();
         rows.iter().for_each(|row| put(row, &mut values));
         values
@@ -181,7 +181,7 @@ impl GroupEncoder<'_> {
     }
 
     /// Encodes values of the next column, whose type in the Parquet library is `D`.
-    fn column<D: DataType>(&mut self, values: &Values<D::T>) -> Result<()> {
+    fn encode_column<D: DataType>(&mut self, values: &Values<D::T>) -> Result<()> {
         let (count, none) = (self.columns.len(), || {
             parquet_error("a schema has no columns")
         });
@@ -200,27 +200,27 @@ impl GroupEncoder<'_> {
         written.map(|_| ()).map_err(parquet_error)
     }
 
-    pub(super) fn int32(&mut self, values: &Values<i32>) -> Result<()> {
-        self.column::<Int32Type>(values)
+    pub(super) fn encode_int32(&mut self, values: &Values<i32>) -> Result<()> {
+        self.encode_column::<Int32Type>(values)
     }
 
-    pub(super) fn int64(&mut self, values: &Values<i64>) -> Result<()> {
-        self.column::<Int64Type>(values)
+    pub(super) fn encode_int64(&mut self, values: &Values<i64>) -> Result<()> {
+        self.encode_column::<Int64Type>(values)
     }
 
-    pub(super) fn float(&mut self, values: &Values<f32>) -> Result<()> {
-        self.column::<FloatType>(values)
+    pub(super) fn encode_float(&mut self, values: &Values<f32>) -> Result<()> {
+        self.encode_column::<FloatType>(values)
     }
 
-    pub(super) fn double(&mut self, values: &Values<f64>) -> Result<()> {
-        self.column::<DoubleType>(values)
+    pub(super) fn encode_double(&mut self, values: &Values<f64>) -> Result<()> {
+        self.encode_column::<DoubleType>(values)
     }
 
-    pub(super) fn bool(&mut self, values: &Values<bool>) -> Result<()> {
-        self.column::<BoolType>(values)
+    pub(super) fn encode_bool(&mut self, values: &Values<bool>) -> Result<()> {
+        self.encode_column::<BoolType>(values)
     }
 
-    pub(super) fn bytes(&mut self, values: &Values<ByteArray>) -> Result<()> {
-        self.column::<ByteArrayType>(values)
+    pub(super) fn encode_bytes(&mut self, values: &Values<ByteArray>) -> Result<()> {
+        self.encode_column::<ByteArrayType>(values)
     }
 }

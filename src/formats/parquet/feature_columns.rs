@@ -2,7 +2,7 @@
 
 use super::column_buffer::ValueType;
 use super::row::FeatureRow;
-use super::schema::primitive;
+use super::schema::primitive_type;
 use super::{DerivedColumns, GeoParquetOptions, GeoParquetVersion, ThemeSet};
 use crate::error::Result;
 use crate::formats::features::{Geometry, centroid};
@@ -137,17 +137,17 @@ impl FeatureColumn {
     }
 
     /// Returns the type of the column in a schema.
-    pub(super) fn schema(&self, version: GeoParquetVersion) -> Result<TypePtr> {
+    pub(super) fn schema_type(&self, version: GeoParquetVersion) -> Result<TypePtr> {
         if self.value_type == ValueType::Geometry && version == GeoParquetVersion::V2 {
             let logical = LogicalType::geometry(Some(CRS84.trim().to_owned()));
             let (physical, required) = (PhysicalType::BYTE_ARRAY, Repetition::REQUIRED);
-            return primitive(&self.name, physical, required, Some(logical));
+            return primitive_type(&self.name, physical, required, Some(logical));
         }
-        self.value_type.schema(&self.name, self.is_nullable)
+        self.value_type.schema_type(&self.name, self.is_nullable)
     }
 
     /// Whether the name of the column is given by the user.
-    pub(super) const fn has_given_name(&self) -> bool {
+    pub(super) const fn has_user_defined_name(&self) -> bool {
         matches!(self.value, FeatureValue::Tag | FeatureValue::Theme(_))
     }
 }

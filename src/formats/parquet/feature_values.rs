@@ -9,7 +9,7 @@ use super::row::{FeatureRow, GeometryBuffer, StoredTags};
 use super::theme::ThemeRow;
 use super::{AdminAreas, ThemeSet};
 use crate::error::{FormatError, FormatResult, Result};
-use crate::formats::derived_columns::{h3_cell, language};
+use crate::formats::derived_columns::{h3_cell, language_of_key};
 use crate::formats::features::put_wkb;
 use bytes::Bytes;
 use parquet::data_type::ByteArray;
@@ -57,7 +57,7 @@ impl<'k> FeatureValues<'k> {
 
     /// Replaces the values by the values of the next batch of rows. The rows must be slices of `bytes`, because the
     /// values share the memory of `bytes`. Returns the size of the strings and geometries in bytes.
-    pub(super) fn read<'r>(
+    pub(super) fn read_batch<'r>(
         &mut self,
         bytes: &'r Bytes,
         rows: &mut impl Iterator<Item = &'r [u8]>,
@@ -97,7 +97,7 @@ impl<'k> FeatureValues<'k> {
         bytes: &Bytes,
     ) -> FormatResult<()> {
         let text = |text: &[u8]| ByteArray::from(bytes.slice_ref(text));
-        let (geometry, tags) = row.geometry(&mut self.buffer)?;
+        let (geometry, tags) = row.read_geometry_and_tags(&mut self.buffer)?;
         put_wkb(wkb, &geometry, None);
         let extent = geometry.extent();
         let feature = ReadFeature {
@@ -158,7 +158,7 @@ fn put_tags(
     [keys, values]: &mut [Values<ByteArray>; 2],
     text: impl Fn(&[u8]) -> ByteArray,
 ) -> FormatResult<()> {
-    if tags.len() > MANY_TAGS {
+    if tags.remaining_len() > MANY_TAGS {
         // Reserves exactly the memory that many tags need, because a list that doubles its capacity could use twice as
         // much.
         let count = tags.count();
@@ -185,7 +185,7 @@ fn put_names(
 ) {
     let before = names.values.len();
     for (key, name) in tags.flatten() {
-        if let Some(language) = language(key) {
+        if let Some(language) = language_of_key(key) {
             languages.values.push(text(language));
             names.values.push(text(name));
         }

@@ -4,7 +4,7 @@ use super::columns::EncodedGroup;
 use super::facts::TableFacts;
 use super::feature_columns::{FeatureColumn, feature_columns};
 use super::feature_values::FeatureValues;
-use super::schema::{TableForm, compression};
+use super::schema::{TableForm, parquet_compression};
 use super::{AdminAreas, GeoParquetOptions, GeoParquetVersion, ThemeSet};
 use crate::error::{Error, Result};
 use bytes::Bytes;
@@ -45,7 +45,7 @@ impl FeatureTable {
     ) -> Result<Self> {
         let columns = feature_columns(options, themes);
         let fields = columns.iter();
-        let fields = fields.map(|column| column.schema(options.version));
+        let fields = fields.map(|column| column.schema_type(options.version));
         let fields = fields.collect::<Result<_>>()?;
         Ok(Self {
             form: TableForm::new("features", fields, properties(options)?)?,
@@ -70,7 +70,7 @@ impl FeatureTable {
             let mut values =
                 FeatureValues::new(&self.columns, &self.themes, self.areas.as_ref(), theme);
             while len < GROUP_BYTES && rows.peek().is_some() {
-                let read = values.read(bytes, rows);
+                let read = values.read_batch(bytes, rows);
                 len += read.map_err(Error::internal)?;
                 values.put(columns)?;
                 facts.add(&values.facts);
@@ -98,7 +98,7 @@ impl FeatureTable {
 fn properties(options: &GeoParquetOptions) -> Result<WriterPropertiesBuilder> {
     let path = |names: &[&str]| ColumnPath::new(names.iter().map(ToString::to_string).collect());
     let mut properties = WriterProperties::builder()
-        .set_compression(compression(options.compression)?)
+        .set_compression(parquet_compression(options.compression)?)
         .set_data_page_row_count_limit(PAGE_ROWS)
         .set_statistics_enabled(EnabledStatistics::Page)
         .set_dictionary_enabled(true);

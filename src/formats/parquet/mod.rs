@@ -135,7 +135,8 @@ impl GeoParquetOptions {
     /// columns.
     pub(crate) fn check_columns(&self, partitioning: &Partitioning) -> Result<(), String> {
         let columns = feature_columns(self, partitioning.themes()).into_iter();
-        let (given, own): (Vec<_>, Vec<_>) = columns.partition(FeatureColumn::has_given_name);
+        let (given, own): (Vec<_>, Vec<_>) =
+            columns.partition(FeatureColumn::has_user_defined_name);
         let keys = partitioning.key_names().map(str::to_owned);
         let own = own.into_iter().map(|column| column.name);
         let mut seen: BTreeSet<String> = own.chain(keys).collect();

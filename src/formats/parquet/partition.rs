@@ -54,7 +54,7 @@ impl PartitionKey {
 
     /// Returns the number that stands for the key's value in a row. `theme` is the theme of the row, and `centre` is
     /// the centre of the box around its geometry.
-    fn number(self, theme: usize, geometry_type: GeometryType, centre: Point) -> u32 {
+    fn value_number(self, theme: usize, geometry_type: GeometryType, centre: Point) -> u32 {
         match self {
             Self::GeometryType => geometry_type.partition() as u32,
             Self::Theme => theme as u32,
@@ -178,7 +178,7 @@ impl Partitioning {
         if !self.keys.is_empty() {
             let (geometry_type, centre) = (GeometryType::of(geometry), extent.centre());
             for key in &self.keys {
-                let number = key.number(theme, geometry_type, centre);
+                let number = key.value_number(theme, geometry_type, centre);
                 partition = partition << key.bits() | u64::from(number);
             }
         }
@@ -194,7 +194,7 @@ impl Partitioning {
     /// is empty if the table has no partitions.
     pub(crate) fn directory(&self, partition: u64) -> String {
         let mut out = String::new();
-        for (key, number) in self.numbers(partition) {
+        for (key, number) in self.value_numbers(partition) {
             if !out.is_empty() {
                 out.push('/');
             }
@@ -205,13 +205,13 @@ impl Partitioning {
 
     /// Returns the theme of the partition with the given number; 0 if the table has no partitions by theme.
     pub(crate) fn theme(&self, partition: u64) -> usize {
-        let mut numbers = self.numbers(partition);
+        let mut numbers = self.value_numbers(partition);
         let theme = numbers.find(|(key, _)| *key == PartitionKey::Theme);
         theme.map_or(0, |(_, number)| number as usize)
     }
 
     /// Returns each key, and the number of its value in a partition. `partition` is the number of the partition.
-    fn numbers(&self, partition: u64) -> impl Iterator<Item = (PartitionKey, u32)> {
+    fn value_numbers(&self, partition: u64) -> impl Iterator<Item = (PartitionKey, u32)> {
         let mut below: u32 = self.keys.iter().map(|key| key.bits()).sum();
         self.keys.iter().map(move |key| {
             below -= key.bits();
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn h3_cells_are_those_that_h3o_computes() {
+    fn h3_cells_match_h3o() {
         for (lat, lon) in [(35.9, 14.5), (-89.0, 12.0), (1e-7, -179.999), (64.1, -21.9)] {
             for resolution in 0..=6 {
                 let cell = h3o::LatLng::new(lat, lon)

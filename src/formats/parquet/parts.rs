@@ -16,7 +16,7 @@ const TAIL_LEN: u64 = 1 << 16;
 /// Whether an open file is a part of a table that this program has written. Checks the footer, and `path`, which is
 /// relative to the directory of the table. Returns `false` if the file cannot be read.
 pub(crate) fn is_part(path: &Path, file: &File) -> bool {
-    is_part_path(path) && is_own(file).unwrap_or(false)
+    is_part_path(path) && is_own_parquet_file(file).unwrap_or(false)
 }
 
 /// The partition keys in the names of directories that this program writes, and `geometry`, which earlier versions
@@ -50,20 +50,21 @@ fn is_part_path(path: &Path) -> bool {
 /// Whether an open file is an augmented diff that this program has written. Decides this by the column names in the
 /// metadata of the footer. Returns `false` if the file cannot be read.
 pub(crate) fn is_action_table(file: &File) -> bool {
-    own_tail(file).is_ok_and(|tail| tail.is_some_and(|tail| has(&tail, b"\"old_geometry\"")))
+    read_own_tail(file)
+        .is_ok_and(|tail| tail.is_some_and(|tail| contains_text(&tail, b"\"old_geometry\"")))
 }
 
 /// Whether a file is a Parquet file that this program has written.
-fn is_own(file: &File) -> std::io::Result<bool> {
-    Ok(own_tail(file)?.is_some())
+fn is_own_parquet_file(file: &File) -> std::io::Result<bool> {
+    Ok(read_own_tail(file)?.is_some())
 }
 
-fn has(bytes: &[u8], text: &[u8]) -> bool {
+fn contains_text(bytes: &[u8], text: &[u8]) -> bool {
     memchr::memmem::find(bytes, text).is_some()
 }
 
 /// Returns the end of a file; `None` if it is not a Parquet file that this program has written.
-fn own_tail(file: &File) -> std::io::Result<Option<Vec<u8>>> {
+fn read_own_tail(file: &File) -> std::io::Result<Option<Vec<u8>>> {
     let mut start = [0; MAGIC.len()];
     read_exact_at(file, &mut start, 0)?;
     let len = file.metadata()?.len();
@@ -71,7 +72,7 @@ fn own_tail(file: &File) -> std::io::Result<Option<Vec<u8>>> {
     let mut tail = vec![0; (len - from) as usize];
     let read = read_at(file, &mut tail, from)?;
     tail.truncate(read);
-    let is_own = start == MAGIC && tail.ends_with(MAGIC) && has(&tail, AUTHOR);
+    let is_own = start == MAGIC && tail.ends_with(MAGIC) && contains_text(&tail, AUTHOR);
     Ok(is_own.then_some(tail))
 }
 

@@ -2,7 +2,7 @@
 
 use super::PageCompression;
 use super::columns::{EncodedGroup, GroupEncoder, Values};
-use super::schema::{TableForm, compression, group, primitive};
+use super::schema::{TableForm, group_type, parquet_compression, primitive_type};
 use crate::error::Result;
 use crate::formats::row_limit::{OversizedObjects, RowLimit};
 use crate::osm::{DECIMICRO_PER_DEGREE, ObjectKind, UniqueTags};
@@ -66,35 +66,35 @@ impl ObjectTable {
         let repeated = Repetition::REPEATED;
         let text = || Some(LogicalType::String);
         let list = |name, fields| {
-            let element = group("element", required, None, fields)?;
-            let list = group("list", repeated, None, vec![element])?;
-            group(name, required, Some(LogicalType::List), vec![list])
+            let element = group_type("element", required, None, fields)?;
+            let list = group_type("list", repeated, None, vec![element])?;
+            group_type(name, required, Some(LogicalType::List), vec![list])
         };
         let entries = vec![
-            primitive("keys", BYTE_ARRAY, required, text())?,
-            primitive("values", BYTE_ARRAY, required, text())?,
+            primitive_type("keys", BYTE_ARRAY, required, text())?,
+            primitive_type("values", BYTE_ARRAY, required, text())?,
         ];
-        let entries = group("entries", repeated, None, entries)?;
-        let reference = || primitive("ref", INT64, required, None);
+        let entries = group_type("entries", repeated, None, entries)?;
+        let reference = || primitive_type("ref", INT64, required, None);
         let member = vec![
-            primitive("type", BYTE_ARRAY, required, text())?,
+            primitive_type("type", BYTE_ARRAY, required, text())?,
             reference()?,
-            primitive("role", BYTE_ARRAY, required, text())?,
+            primitive_type("role", BYTE_ARRAY, required, text())?,
         ];
         let time = Some(LogicalType::timestamp(true, TimeUnit::MILLIS));
         let fields = vec![
-            primitive("id", INT64, required, None)?,
-            group("tags", required, Some(LogicalType::Map), vec![entries])?,
-            primitive("lat", DOUBLE, optional, None)?,
-            primitive("lon", DOUBLE, optional, None)?,
+            primitive_type("id", INT64, required, None)?,
+            group_type("tags", required, Some(LogicalType::Map), vec![entries])?,
+            primitive_type("lat", DOUBLE, optional, None)?,
+            primitive_type("lon", DOUBLE, optional, None)?,
             list("nds", vec![reference()?])?,
             list("members", member)?,
-            primitive("changeset", INT64, optional, None)?,
-            primitive("timestamp", INT64, optional, time)?,
-            primitive("uid", INT32, optional, None)?,
-            primitive("user", BYTE_ARRAY, optional, text())?,
-            primitive("version", INT32, optional, None)?,
-            primitive("visible", BOOLEAN, required, None)?,
+            primitive_type("changeset", INT64, optional, None)?,
+            primitive_type("timestamp", INT64, optional, time)?,
+            primitive_type("uid", INT32, optional, None)?,
+            primitive_type("user", BYTE_ARRAY, optional, text())?,
+            primitive_type("version", INT32, optional, None)?,
+            primitive_type("visible", BOOLEAN, required, None)?,
         ];
         let form = TableForm::new("objects", fields, properties(pages)?)?;
         Ok(Self { form })
@@ -147,33 +147,35 @@ impl Lists {
 
     /// Encodes the values of some rows.
     fn put(&self, columns: &mut GroupEncoder<'_>, rows: &[ObjectRow]) -> Result<()> {
-        columns.int64(&Values::of(rows, |row, values| values.values.push(row.id)))?;
+        columns.encode_int64(&Values::from_rows(rows, |row, values| {
+            values.values.push(row.id)
+        }))?;
         let tags_of = |row: &ObjectRow| &self.tags[row.tags.clone()];
-        columns.bytes(&Values::of(rows, |row, values| {
+        columns.encode_bytes(&Values::from_rows(rows, |row, values| {
             values.push_list(tags_of(row).iter().map(|(key, _)| self.text(key)));
         }))?;
-        columns.bytes(&Values::of(rows, |row, values| {
+        columns.encode_bytes(&Values::from_rows(rows, |row, values| {
             values.push_list(tags_of(row).iter().map(|(_, value)| self.text(value)));
         }))?;
-        columns.double(&Values::of(rows, |row, values| {
+        columns.encode_double(&Values::from_rows(rows, |row, values| {
             values.push_optional(row.location.map(|(lat, _)| lat));
         }))?;
-        columns.double(&Values::of(rows, |row, values| {
+        columns.encode_double(&Values::from_rows(rows, |row, values| {
             values.push_optional(row.location.map(|(_, lon)| lon));
         }))?;
-        columns.int64(&Values::of(rows, |row, values| {
+        columns.encode_int64(&Values::from_rows(rows, |row, values| {
             let refs = &self.refs[row.refs.clone()];
             values.push_list(refs.iter().copied());
         }))?;
         let members_of = |row: &ObjectRow| &self.members[row.members.clone()];
         let kind = |kind: ObjectKind| ByteArray::from(Bytes::from_static(kind.name().as_bytes()));
-        columns.bytes(&Values::of(rows, |row, values| {
+        columns.encode_bytes(&Values::from_rows(rows, |row, values| {
             values.push_list(members_of(row).iter().map(|member| kind(member.0)));
         }))?;
-        columns.int64(&Values::of(rows, |row, values| {
+        columns.encode_int64(&Values::from_rows(rows, |row, values| {
             values.push_list(members_of(row).iter().map(|member| member.1));
         }))?;
-        columns.bytes(&Values::of(rows, |row, values| {
+        columns.encode_bytes(&Values::from_rows(rows, |row, values| {
             values.push_list(members_of(row).iter().map(|member| self.text(&member.2)));
         }))?;
         self.put_info(columns, rows)
@@ -181,23 +183,23 @@ impl Lists {
 
     /// Encodes the metadata of some rows.
     fn put_info(&self, columns: &mut GroupEncoder<'_>, rows: &[ObjectRow]) -> Result<()> {
-        columns.int64(&Values::of(rows, |row, values| {
+        columns.encode_int64(&Values::from_rows(rows, |row, values| {
             values.push_optional(row.info.changeset)
         }))?;
-        columns.int64(&Values::of(rows, |row, values| {
+        columns.encode_int64(&Values::from_rows(rows, |row, values| {
             let seconds = row.info.timestamp;
             values.push_optional(seconds.map(|seconds| seconds.saturating_mul(1000)));
         }))?;
-        columns.int32(&Values::of(rows, |row, values| {
+        columns.encode_int32(&Values::from_rows(rows, |row, values| {
             values.push_optional(row.info.uid)
         }))?;
-        columns.bytes(&Values::of(rows, |row, values| {
+        columns.encode_bytes(&Values::from_rows(rows, |row, values| {
             values.push_optional(row.info.user.as_ref().map(|user| self.text(user)));
         }))?;
-        columns.int32(&Values::of(rows, |row, values| {
+        columns.encode_int32(&Values::from_rows(rows, |row, values| {
             values.push_optional(row.info.version)
         }))?;
-        columns.bool(&Values::of(rows, |row, values| {
+        columns.encode_bool(&Values::from_rows(rows, |row, values| {
             values.values.push(row.info.visible)
         }))
     }
@@ -317,7 +319,7 @@ impl ObjectRows {
 }
 
 fn properties(pages: PageCompression) -> Result<WriterPropertiesBuilder> {
-    let mut properties = WriterProperties::builder().set_compression(compression(pages)?);
+    let mut properties = WriterProperties::builder().set_compression(parquet_compression(pages)?);
     let path = |names: &[&str]| ColumnPath::new(names.iter().map(ToString::to_string).collect());
     for names in [
         &["id"][..],

@@ -64,7 +64,7 @@ impl<'a> FeatureRow<'a> {
     }
 
     /// Reads the geometry. Also returns the tags, which follow it.
-    pub(crate) fn geometry<'b>(
+    pub(crate) fn read_geometry_and_tags<'b>(
         &self,
         buffer: &'b mut GeometryBuffer,
     ) -> FormatResult<(Geometry<'b>, StoredTags<'a>)> {
@@ -112,7 +112,7 @@ pub(crate) struct StoredTags<'a>(Varints<'a>);
 
 impl StoredTags<'_> {
     /// Returns the size in bytes of the tags that were not returned yet.
-    pub(super) fn len(&self) -> usize {
+    pub(super) fn remaining_len(&self) -> usize {
         self.0.rest().len()
     }
 }

@@ -44,7 +44,7 @@ impl TableForm {
 }
 
 /// Returns the type of a column that is not a group of fields.
-pub(super) fn primitive(
+pub(super) fn primitive_type(
     name: &str,
     physical: PhysicalType,
     repetition: Repetition,
@@ -58,7 +58,7 @@ pub(super) fn primitive(
 }
 
 /// Returns the type of a group of fields.
-pub(super) fn group(
+pub(super) fn group_type(
     name: &str,
     repetition: Repetition,
     logical: Option<LogicalType>,
@@ -73,33 +73,34 @@ pub(super) fn group(
 }
 
 /// Returns the type of a column of lists of 64-bit numbers.
-pub(super) fn int_list(name: &str, repetition: Repetition) -> Result<TypePtr> {
-    let element = primitive("element", PhysicalType::INT64, Repetition::REQUIRED, None)?;
-    let list = group("list", Repetition::REPEATED, None, vec![element])?;
-    group(name, repetition, Some(LogicalType::List), vec![list])
+pub(super) fn int_list_type(name: &str, repetition: Repetition) -> Result<TypePtr> {
+    let element = primitive_type("element", PhysicalType::INT64, Repetition::REQUIRED, None)?;
+    let list = group_type("list", Repetition::REPEATED, None, vec![element])?;
+    group_type(name, repetition, Some(LogicalType::List), vec![list])
 }
 
 /// Returns the type of a column of maps from strings to strings.
-pub(super) fn text_map(name: &str, repetition: Repetition) -> Result<TypePtr> {
+pub(super) fn text_map_type(name: &str, repetition: Repetition) -> Result<TypePtr> {
     let text = |name| {
         let (required, logical) = (Repetition::REQUIRED, Some(LogicalType::String));
-        primitive(name, PhysicalType::BYTE_ARRAY, required, logical)
+        primitive_type(name, PhysicalType::BYTE_ARRAY, required, logical)
     };
     let fields = vec![text("key")?, text("value")?];
-    let entry = group("key_value", Repetition::REPEATED, None, fields)?;
-    group(name, repetition, Some(LogicalType::Map), vec![entry])
+    let entry = group_type("key_value", Repetition::REPEATED, None, fields)?;
+    group_type(name, repetition, Some(LogicalType::Map), vec![entry])
 }
 
 /// Returns the type of a column of boxes.
-pub(super) fn bbox(name: &str, repetition: Repetition) -> Result<TypePtr> {
+pub(super) fn bbox_type(name: &str, repetition: Repetition) -> Result<TypePtr> {
     let edges = ["xmin", "ymin", "xmax", "ymax"];
-    let edges = edges.map(|edge| primitive(edge, PhysicalType::FLOAT, Repetition::REQUIRED, None));
+    let edges =
+        edges.map(|edge| primitive_type(edge, PhysicalType::FLOAT, Repetition::REQUIRED, None));
     let edges = edges.into_iter().collect::<Result<_>>()?;
-    group(name, repetition, None, edges)
+    group_type(name, repetition, None, edges)
 }
 
 /// Converts the compression of pages to the type of the Parquet library.
-pub(super) fn compression(compression: PageCompression) -> Result<Compression> {
+pub(super) fn parquet_compression(compression: PageCompression) -> Result<Compression> {
     Ok(match compression {
         PageCompression::None => Compression::UNCOMPRESSED,
         PageCompression::Zstd(level) => {

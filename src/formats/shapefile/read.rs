@@ -32,10 +32,10 @@ impl ShapefileReader {
             left: len,
         };
         let header = reader.read(HEADER_LEN)?;
-        if header[..4] != FILE_CODE || !is_polygon(&header[32..]) {
+        if header[..4] != FILE_CODE || !has_polygon_type(&header[32..]) {
             return Err(reader.error("this is no Shapefile of polygons"));
         }
-        let edges = header[36..68].chunks_exact(8).map(float);
+        let edges = header[36..68].chunks_exact(8).map(read_f64);
         if edges.map(f64::abs).fold(0.0, f64::max) > 181.0 {
             reader.projection = Projection::WebMercator;
         }
@@ -57,12 +57,14 @@ impl ShapefileReader {
         if content.starts_with(&[0; 4]) {
             return Ok(Some(Vec::new()));
         }
-        let rings = is_polygon(&content).then(|| self.rings(&content)).flatten();
+        let rings = has_polygon_type(&content)
+            .then(|| self.parse_rings(&content))
+            .flatten();
         let broken = || self.error("a polygon is broken");
         rings.map(Some).ok_or_else(broken)
     }
 
-    fn rings(&self, content: &[u8]) -> Option<Vec<Vec<Point>>> {
+    fn parse_rings(&self, content: &[u8]) -> Option<Vec<Vec<Point>>> {
         let number =
             |at: usize| Some(u32::from_le_bytes(*content.get(at..)?.first_chunk()?) as usize);
         let (parts, count) = (number(36)?, number(40)?);
@@ -79,7 +81,10 @@ impl ShapefileReader {
         let starts: Vec<usize> = starts.chain([count]).collect();
         let ring = |ends: &[usize]| -> Option<Vec<Point>> {
             let points = points.get(16 * ends[0]..16 * ends[1])?.chunks_exact(16);
-            let point = |bytes: &[u8]| self.projection.undo([float(bytes), float(&bytes[8..])]);
+            let point = |bytes: &[u8]| {
+                self.projection
+                    .undo([read_f64(bytes), read_f64(&bytes[8..])])
+            };
             let mut ring: Vec<Point> = points.map(point).collect::<Option<_>>()?;
             ring.pop();
             Some(ring)
@@ -102,12 +107,12 @@ impl ShapefileReader {
 }
 
 /// Whether the bytes begin with the shape type of polygons.
-fn is_polygon(bytes: &[u8]) -> bool {
+fn has_polygon_type(bytes: &[u8]) -> bool {
     bytes.starts_with(&(ShapeType::Polygon as u32).to_le_bytes())
 }
 
 /// Returns the number in the first eight bytes; 0 if there are fewer.
-fn float(bytes: &[u8]) -> f64 {
+fn read_f64(bytes: &[u8]) -> f64 {
     bytes
         .first_chunk()
         .map_or(0.0, |bytes| f64::from_le_bytes(*bytes))

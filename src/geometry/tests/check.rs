@@ -149,7 +149,7 @@ fn is_valid_by_winding(polygon: &Polygon, limit: i32) -> bool {
     let mut points = (0..limit).flat_map(|y| (0..limit).map(move |x| point((x, y))));
     !edges.iter().any(crosses)
         && points.all(|p| {
-            rings.iter().any(|ring| is_on(ring, p))
+            rings.iter().any(|ring| is_on_ring(ring, p))
                 || (0..=1).contains(&polygon_winding(polygon, p))
         })
 }

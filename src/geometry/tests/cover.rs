@@ -11,7 +11,7 @@ fn bbox((west, south): (i32, i32), (east, north): (i32, i32)) -> Bbox {
     }
 }
 
-fn assert_sound(shapes: &[Shape], index: &AreaIndex, bbox: &Bbox) -> Cover {
+fn assert_cover_is_sound(shapes: &[Shape], index: &AreaIndex, bbox: &Bbox) -> Cover {
     let cover = index.cover(bbox);
     assert!(cover.inside.is_sorted() && cover.touched.is_sorted());
     for (region, shape) in (0u32..).zip(shapes) {
@@ -46,8 +46,8 @@ fn a_cover_claims_no_more_and_no_less_than_the_points_of_the_box() {
             let (a, b) = (random_point(random, limit), random_point(random, limit));
             let least = (a.0.min(b.0) - 2, a.1.min(b.1) - 2);
             let most = (a.0.max(b.0) - 2, a.1.max(b.1) - 2);
-            assert_sound(&shapes, &index, &bbox(least, most));
-            assert_sound(&shapes, &index, &bbox(least, least));
+            assert_cover_is_sound(&shapes, &index, &bbox(least, most));
+            assert_cover_is_sound(&shapes, &index, &bbox(least, least));
         }
     }
 }
@@ -64,7 +64,7 @@ fn a_box_that_meets_no_edge_is_inside_or_apart() {
         let (x, y) = random_point(random, 400);
         let (width, height) = random_point(random, 30);
         let bbox = bbox((x, y), (x + width, y + height));
-        let cover = assert_sound(&shapes, &index, &bbox);
+        let cover = assert_cover_is_sound(&shapes, &index, &bbox);
         // If the bounding box of every edge is disjoint from the box, one corner decides for the whole box.
         let is_far = |ring: &Ring| {
             let is_apart = |(a, b): (Point, Point)| {

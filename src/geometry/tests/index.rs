@@ -14,7 +14,7 @@ fn regions_at(index: &AreaIndex, locator: &mut Locator<'_>, p: Point) -> Vec<u32
     regions
 }
 
-fn assert_same(
+fn assert_index_agrees(
     shapes: &[Shape],
     points: impl Iterator<Item = Point>,
     holds: fn(&Shape, Point) -> bool,
@@ -39,7 +39,7 @@ fn grid(limit: i32) -> impl Iterator<Item = Point> {
 
 /// Returns the vertices of shapes and the middles of their edges, each with its eight neighbors; 200 random points; and
 /// all pairs of the coordinates `i32::MIN`, 0 and `i32::MAX`.
-fn points_near(random: &mut Random, shapes: &[Shape]) -> Vec<Point> {
+fn points_near_edges(random: &mut Random, shapes: &[Shape]) -> Vec<Point> {
     let rings = shapes.iter().flat_map(Shape::rings);
     let mut points = Vec::new();
     for (a, b) in rings.flat_map(|(ring, _)| ring_edges(ring)) {
@@ -67,13 +67,13 @@ fn points_near(random: &mut Random, shapes: &[Shape]) -> Vec<Point> {
 
 #[test]
 fn an_index_without_regions_contains_no_point() {
-    assert_same(&[], grid(2), holds_by_even_odd);
-    assert_same(
+    assert_index_agrees(&[], grid(2), holds_by_even_odd);
+    assert_index_agrees(
         &[Shape::default(), Shape::default()],
         grid(2),
         holds_by_even_odd,
     );
-    assert_same(
+    assert_index_agrees(
         &[shape(vec![polygon(&[], &[])])],
         grid(2),
         holds_by_even_odd,
@@ -89,7 +89,7 @@ fn an_index_agrees_with_winding_numbers_for_any_scribble_on_a_small_grid() {
         let shapes: Vec<Shape> = (0..random.between(1, 4))
             .map(|_| scribble(random, 7, scale))
             .collect();
-        assert_same(&shapes, grid(7 * scale), holds_by_winding);
+        assert_index_agrees(&shapes, grid(7 * scale), holds_by_winding);
     }
 }
 
@@ -104,7 +104,7 @@ fn an_index_agrees_with_the_even_odd_rule_for_valid_scribbles() {
         }
     }
     for shapes in sound.chunks(3) {
-        assert_same(shapes, grid(12), holds_by_even_odd);
+        assert_index_agrees(shapes, grid(12), holds_by_even_odd);
     }
 }
 
@@ -124,8 +124,8 @@ fn an_index_is_exact_for_scribbles_over_all_the_world() {
                 p.lat_e7 += random.between(-1, 1);
             }
         }
-        let points = points_near(random, &shapes);
-        assert_same(&shapes, points.into_iter(), holds_by_winding);
+        let points = points_near_edges(random, &shapes);
+        assert_index_agrees(&shapes, points.into_iter(), holds_by_winding);
     }
 }
 
@@ -139,8 +139,8 @@ fn an_index_is_exact_for_rings_with_extreme_coordinates() {
             .map(|(x, y)| (ends[x as usize], ends[y as usize]))
             .collect();
         let shapes = [shape(vec![polygon(&corners, &[])])];
-        let points = points_near(random, &shapes);
-        assert_same(&shapes, points.into_iter(), holds_by_winding);
+        let points = points_near_edges(random, &shapes);
+        assert_index_agrees(&shapes, points.into_iter(), holds_by_winding);
     }
 }
 
@@ -157,12 +157,12 @@ fn an_index_is_exact_for_stars_with_holes() {
                 shape(vec![polygon(&outer, &[&hole])])
             })
             .collect();
-        let mut points = points_near(random, &shapes);
+        let mut points = points_near_edges(random, &shapes);
         points.extend((0..2000).map(|_| {
             let (x, y) = random_point(random, 300_000);
             point((x - 100_000, y - 100_000))
         }));
-        assert_same(&shapes, points.into_iter(), holds_by_even_odd);
+        assert_index_agrees(&shapes, points.into_iter(), holds_by_even_odd);
     }
 }
 
@@ -174,7 +174,7 @@ fn points_on_a_shared_edge_are_in_both_rectangles() {
             shape(vec![polygon(&rectangle(x, y, x + 4, y + 4), &[])])
         })
         .collect();
-    assert_same(&shapes, grid(26), holds_by_even_odd);
+    assert_index_agrees(&shapes, grid(26), holds_by_even_odd);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn overlapping_and_nested_polygons_are_a_union() {
         shape(vec![over.clone(), cut.clone(), nested]),
         shape(vec![cut.clone(), cut, over]),
     ];
-    assert_same(&shapes, grid(32), holds_by_even_odd);
+    assert_index_agrees(&shapes, grid(32), holds_by_even_odd);
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn an_index_is_exact_for_combs_though_its_tree_stays_small() {
     let random = &mut Random(6);
     let points = (0..300).map(|_| point((random.below(teeth * 2), random.below(40_000_001))));
     let points: Vec<Point> = points.collect();
-    assert_same(&shapes, points.into_iter(), holds_by_even_odd);
+    assert_index_agrees(&shapes, points.into_iter(), holds_by_even_odd);
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn hundreds_of_regions_are_told_apart() {
     let points: Vec<Point> = (0..2000)
         .map(|_| point(random_point(random, 1_000_000)))
         .collect();
-    assert_same(&shapes, points.into_iter(), holds_by_even_odd);
+    assert_index_agrees(&shapes, points.into_iter(), holds_by_even_odd);
 }
 
 #[test]
@@ -249,8 +249,8 @@ fn boxes_hold_their_borders_and_may_cross_the_antimeridian() {
     ];
     let shapes = boxes.map(|bbox| Shape::of_bbox(&bbox));
     let random = &mut Random(8);
-    let points = points_near(random, &shapes);
-    assert_same(&shapes[..3], points.iter().copied(), holds_by_even_odd);
+    let points = points_near_edges(random, &shapes);
+    assert_index_agrees(&shapes[..3], points.iter().copied(), holds_by_even_odd);
     let is_in = |bbox: &Bbox, p: Point| {
         let lon = p.lon_e7;
         let is_east = lon >= bbox.min_lon_e7;

@@ -87,7 +87,7 @@ fn side_of_line(a: Point, b: Point, c: Point) -> i128 {
     (x(b) - x(a)) * (y(c) - y(a)) - (y(b) - y(a)) * (x(c) - x(a))
 }
 
-fn is_on(ring: &Ring, p: Point) -> bool {
+fn is_on_ring(ring: &Ring, p: Point) -> bool {
     ring_edges(ring).any(|(a, b)| {
         let within = |p: i32, a: i32, b: i32| a.min(b) <= p && p <= a.max(b);
         side_of_line(a, b, p) == 0
@@ -137,13 +137,13 @@ fn holds_by_winding(shape: &Shape, p: Point) -> bool {
         .polygons
         .iter()
         .map(|polygon| polygon_winding(polygon, p));
-    shape.rings().any(|(ring, _)| is_on(ring, p)) || windings.sum::<i32>() > 0
+    shape.rings().any(|(ring, _)| is_on_ring(ring, p)) || windings.sum::<i32>() > 0
 }
 
 /// Whether a valid shape contains a point, by the even-odd rule.
 fn holds_by_even_odd(shape: &Shape, p: Point) -> bool {
     let is_in = |ring: &Ring| winding(ring, p) % 2 != 0;
-    shape.rings().any(|(ring, _)| is_on(ring, p))
+    shape.rings().any(|(ring, _)| is_on_ring(ring, p))
         || shape
             .polygons
             .iter()

@@ -178,7 +178,7 @@ impl SharedRows {
     }
 
     /// Returns each row with its key, in order.
-    pub(crate) fn keyed(&self) -> impl Iterator<Item = (u64, &[u8])> {
+    pub(crate) fn keys_and_rows(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let keys = self.keys_and_lens().map(|(key, _)| key);
         keys.zip(self.iter())
     }

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::runtime::{Cancellation, Context, lock};
 use counts::KeyCounts;
 use portions::RowPortions;
-use run::{BlockBuffer, RunBuilder, SortedRun, merge};
+use run::{BlockBuffer, RunBuilder, SortedRun, merge_runs};
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
@@ -147,18 +147,18 @@ impl RowSorter {
         {
             let mut state = self.lock();
             state.rows.counts.add(keys.into_iter());
-            if state.rows.in_memory + run.memory() <= self.limits.memory {
-                state.rows.in_memory += run.memory();
+            if state.rows.in_memory + run.bytes_in_memory() <= self.limits.memory {
+                state.rows.in_memory += run.bytes_in_memory();
                 state.rows.runs.push(run);
                 return Ok(());
             }
         }
         run.move_to_file(&self.directory)?;
-        self.add_file(run)
+        self.add_run_in_file(run)
     }
 
     /// Adds a run in a file. Merges runs in files if there are too many.
-    fn add_file(&self, run: SortedRun) -> Result<()> {
+    fn add_run_in_file(&self, run: SortedRun) -> Result<()> {
         let (mut run, mut level) = (run, 0);
         loop {
             let runs = {
@@ -174,7 +174,7 @@ impl RowSorter {
                 }
                 std::mem::take(runs)
             };
-            run = merge(runs, &self.directory, &self.cancellation)?;
+            run = merge_runs(runs, &self.directory, &self.cancellation)?;
             level += 1;
         }
     }

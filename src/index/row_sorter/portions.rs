@@ -51,7 +51,7 @@ struct NextRows<'l> {
 
 impl NextRows<'_> {
     /// Whether all rows of a run, from the key and prefix `first` on, are left for later parts.
-    fn leaves_all_from(&self, first: (u64, RowPrefix)) -> bool {
+    fn is_past_end(&self, first: (u64, RowPrefix)) -> bool {
         let end = self.end.as_ref();
         end.is_some_and(|(key, row)| first > (*key, prefix_of(row)))
     }
@@ -73,7 +73,7 @@ impl NextRows<'_> {
         if let Some((end_key, end_row)) = &self.end
             && at >= (*end_key, end_row.as_slice())
         {
-            return if self.leaves_all_from((key, prefix_of(row))) {
+            return if self.is_past_end((key, prefix_of(row))) {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())
@@ -101,7 +101,7 @@ impl<'s> RowPortions<'s> {
     }
 
     /// Returns the number of rows that are left.
-    pub(crate) const fn left(&self) -> u64 {
+    pub(crate) const fn rows_left(&self) -> u64 {
         self.range.rows - self.taken
     }
 
@@ -139,7 +139,7 @@ impl<'s> RowPortions<'s> {
         let keys = first_key..self.range.keys.end;
         let directory = &self.sorted.directory;
         for (run, start) in self.sorted.all_runs().zip(&mut self.starts) {
-            if next.leaves_all_from(start.first) {
+            if next.is_past_end(start.first) {
                 continue;
             }
             // The place of the first row of the run that does not precede the last returned row; `None` until this row
@@ -172,7 +172,7 @@ impl Iterator for RowPortions<'_> {
     type Item = Result<SharedRows>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        (self.left() > 0).then(|| self.next_part())
+        (self.rows_left() > 0).then(|| self.next_part())
     }
 }
 
@@ -241,7 +241,7 @@ mod tests {
                 let rows = rows.unwrap();
                 let most = (memory / ROW).max(1);
                 assert!((1..=most).contains(&rows.count()));
-                found.extend(rows.keyed().map(|(key, row)| (key, row.to_vec())));
+                found.extend(rows.keys_and_rows().map(|(key, row)| (key, row.to_vec())));
             }
             assert!(found == expected, "{memory}");
         }

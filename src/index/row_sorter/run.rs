@@ -45,7 +45,7 @@ enum RunBytes {
 
 impl SortedRun {
     /// Returns the number of compressed bytes in memory.
-    pub(super) const fn memory(&self) -> usize {
+    pub(super) const fn bytes_in_memory(&self) -> usize {
         match &self.bytes {
             RunBytes::InMemory(bytes) => bytes.len(),
             RunBytes::InFile(_) => 0,
@@ -236,7 +236,7 @@ impl RunBuilder {
 }
 
 /// Merges runs into one run, which is stored in an unnamed file. Fails if the work has been cancelled.
-pub(super) fn merge(
+pub(super) fn merge_runs(
     runs: Vec<SortedRun>,
     directory: &Path,
     cancellation: &Cancellation,

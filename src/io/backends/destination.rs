@@ -77,7 +77,7 @@ impl Destination {
     }
 
     /// Sets whether the file is flushed to disk while it is written. By default, it is not. A stream is never flushed.
-    pub(crate) fn flushing(self, flushes: bool) -> Self {
+    pub(crate) fn with_flushing(self, flushes: bool) -> Self {
         let flusher = (flushes && self.is_file).then(Flusher::new);
         Self { flusher, ..self }
     }
@@ -137,7 +137,7 @@ impl Destination {
     /// due. For a large output, also drops from the page cache the range of the same length that lies [`DROP_BEHIND`]
     /// bytes earlier. Does nothing for a stream.
     pub(super) fn start_writeback(&self, from: u64, len: u64) {
-        self.release(from, len);
+        self.release_cached_range(from, len);
         self.count_written(len);
     }
 
@@ -149,13 +149,13 @@ impl Destination {
         let end = from + len;
         let reached = end - end % WRITEBACK_LEN;
         if reached > from {
-            self.release(reached - WRITEBACK_LEN, WRITEBACK_LEN);
+            self.release_cached_range(reached - WRITEBACK_LEN, WRITEBACK_LEN);
         }
         self.count_written(len);
     }
 
     /// Starts writeback of a range, and drops earlier pages of a large output from the page cache.
-    fn release(&self, from: u64, len: u64) {
+    fn release_cached_range(&self, from: u64, len: u64) {
         if !self.is_file {
             return;
         }
@@ -199,10 +199,10 @@ impl Destination {
         let (head, tail) = self.clone_middle(input, transfer);
         for part in [head, tail] {
             if part.len < MIN_CLONE_LEN {
-                self.copy_few(input, part)?;
+                self.copy_short_range(input, part)?;
             } else {
-                let done = self.kernel_copy(input, part)?;
-                self.read_write_copy(input, part.skip(done))?;
+                let done = self.copy_in_kernel(input, part)?;
+                self.copy_by_read_and_write(input, part.skip(done))?;
             }
         }
         Ok(())
@@ -242,7 +242,7 @@ impl Destination {
 
     /// Copies a range with kernel copies, until one fails or copies nothing. Returns the number of bytes copied. Fails
     /// if the work has been cancelled.
-    fn kernel_copy(&self, input: &Input, whole: Transfer) -> Result<u64> {
+    fn copy_in_kernel(&self, input: &Input, whole: Transfer) -> Result<u64> {
         let mut left = whole;
         while left.len > 0 && self.kernel_copies.load(Ordering::Relaxed) {
             self.cancellation.check()?;
@@ -277,7 +277,7 @@ impl Destination {
 
     /// Copies a short range, such as the start or the end of a range whose middle shares blocks, by a read and a write.
     /// On some file systems, a kernel copy of a part of a block takes ten times as long.
-    fn copy_few(&self, input: &Input, part: Transfer) -> Result<()> {
+    fn copy_short_range(&self, input: &Input, part: Transfer) -> Result<()> {
         if part.len == 0 {
             return Ok(());
         }
@@ -287,7 +287,7 @@ impl Destination {
     }
 
     /// Copies a range by reading and writing.
-    fn read_write_copy(&self, input: &Input, mut left: Transfer) -> Result<()> {
+    fn copy_by_read_and_write(&self, input: &Input, mut left: Transfer) -> Result<()> {
         let mut chunk = vec![0; CHUNK_LEN.min(usize::try_from(left.len).unwrap_or(CHUNK_LEN))];
         while left.len > 0 {
             self.cancellation.check()?;

@@ -77,11 +77,11 @@ pub(crate) fn open_backend(
         asked => asked,
     };
     let direct = match mode {
-        IoMode::Direct => output.direct_file(ctx),
+        IoMode::Direct => output.open_direct(ctx),
         _ => None,
     };
     let destination = Destination::new(path.to_owned(), file, !is_stream, size_hint.bytes, ctx)
-        .flushing(output.is_flushed_on_commit());
+        .with_flushing(output.is_flushed_on_commit());
     if matches!(mode, IoMode::Auto | IoMode::Buffered) {
         let buffer_len = size_hint.share_of(BUFFER_LEN) as usize;
         return Ok(Box::new(Buffered::new(destination, buffer_len)));

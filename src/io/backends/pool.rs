@@ -34,8 +34,8 @@ impl FilePool {
     pub(crate) fn start(path: &Path, file: &File, flushes: bool) -> Result<Self> {
         let failed = |error| Error::io(path, "cannot write", error);
         let file = file.try_clone().map_err(failed)?;
-        let destination =
-            Destination::new(path.to_owned(), file, true, 0, &Context::default()).flushing(flushes);
+        let destination = Destination::new(path.to_owned(), file, true, 0, &Context::default())
+            .with_flushing(flushes);
         Pool::start(Arc::new(destination), None).map(Self)
     }
 

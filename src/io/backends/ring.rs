@@ -85,7 +85,7 @@ impl RingExecutor {
     /// Sets up a ring. The error is a message with the reason why the system refuses the ring and, if known, a
     /// remedy.
     pub(crate) fn start(destination: &Arc<Destination>) -> Result<Self, String> {
-        let ring = IoUring::new(ENTRIES).map_err(|error| explain_setup(&error))?;
+        let ring = IoUring::new(ENTRIES).map_err(|error| setup_error_message(&error))?;
         let mut slots: Vec<RingSlot> = (0..SLOTS)
             .map(|_| RingSlot {
                 buffer: vec![0; CHUNK_LEN].into_boxed_slice(),
@@ -102,7 +102,7 @@ impl RingExecutor {
         // SAFETY: the buffers are boxed slices in `slots`, and nothing ever replaces a `buffer`. The registration ends
         // when `RingExecutor` drops `ring`, which happens no later than it drops `slots` (see `Drop`).
         unsafe { ring.submitter().register_buffers(&buffers) }
-            .map_err(|error| explain_registration(&error))?;
+            .map_err(|error| registration_error_message(&error))?;
         Ok(Self {
             destination: destination.clone(),
             ring,
@@ -112,7 +112,7 @@ impl RingExecutor {
     }
 
     /// Returns the index of a free slot. Waits for completions if all slots are in use.
-    fn free_slot(&mut self) -> Result<usize> {
+    fn find_free_slot(&mut self) -> Result<usize> {
         loop {
             if let Some(free) = self.slots.iter().position(|slot| slot.chunk.is_none()) {
                 return Ok(free);
@@ -178,7 +178,7 @@ impl RingExecutor {
 
     /// Queues the chain of operations that writes a chunk through the slot `index`, which must be free. Submits the
     /// queued chains when there are [`BATCH`] of them.
-    fn queue(&mut self, index: usize, chunk: Chunk) -> Result<()> {
+    fn queue_chain(&mut self, index: usize, chunk: Chunk) -> Result<()> {
         let fd = types::Fd(self.destination.file().as_raw_fd());
         let slot = &mut self.slots[index];
         let len = chunk.len();
@@ -212,7 +212,7 @@ impl RingExecutor {
     }
 
     /// Whether any operation is not completed.
-    fn has_in_flight(&self) -> bool {
+    fn has_operations_in_flight(&self) -> bool {
         self.slots.iter().any(|slot| slot.waiting > 0)
     }
 }
@@ -225,15 +225,15 @@ impl Executor for RingExecutor {
     fn submit(&mut self, job: WriteJob) -> Result<()> {
         match job {
             WriteJob::Write(chunk) => {
-                let slot = self.free_slot()?;
-                self.queue(slot, chunk)
+                let slot = self.find_free_slot()?;
+                self.queue_chain(slot, chunk)
             }
             WriteJob::Copy(input, transfer) => self.destination.copy(&input, transfer),
         }
     }
 
     fn wait(&mut self) -> Result<()> {
-        while self.has_in_flight() {
+        while self.has_operations_in_flight() {
             self.reap(1)?;
         }
         Ok(())
@@ -243,7 +243,7 @@ impl Executor for RingExecutor {
 impl Drop for RingExecutor {
     /// Waits for the kernel to finish all operations before their buffers are freed.
     fn drop(&mut self) {
-        while self.has_in_flight() {
+        while self.has_operations_in_flight() {
             if self.ring.submit_and_wait(1).is_err() {
                 // The kernel may still use the buffers, so they are leaked and not freed.
                 for slot in &mut self.slots {
@@ -269,7 +269,7 @@ impl Drop for RingExecutor {
     }
 }
 
-fn explain_setup(error: &std::io::Error) -> String {
+fn setup_error_message(error: &std::io::Error) -> String {
     let cause = match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::NOSYS) => "this kernel has no io_uring; it needs Linux 5.6 or later",
         Some(Errno::PERM | Errno::ACCESS) => {
@@ -283,7 +283,7 @@ fn explain_setup(error: &std::io::Error) -> String {
     format!("io_uring cannot be set up: {cause}")
 }
 
-fn explain_registration(error: &std::io::Error) -> String {
+fn registration_error_message(error: &std::io::Error) -> String {
     let needed = SLOTS * CHUNK_LEN / 1024;
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::NOMEM | Errno::PERM) => format!(

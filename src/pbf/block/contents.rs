@@ -41,20 +41,20 @@ impl Block<'_> {
                     let (is_visible, has_refused) = dense.check_contents(strings)?;
                     facts.has_deleted |= !is_visible;
                     facts.has_refused_info |= has_refused;
-                    facts.faulty_tags.add(dense.faulty_tags(strings)?);
+                    facts.faulty_tags.add(dense.count_faulty_tags(strings)?);
                     continue;
                 }
                 BlockMessage::Single(ObjectKind::Node, bytes) => {
                     let node = NodeMessage::parse(bytes)?;
                     let tags = Tags::of_two_runs(strings, &node.keys, &node.values)?;
-                    facts.faulty_tags.add(FaultyTags::of(tags));
+                    facts.faulty_tags.add(FaultyTags::count_in(tags));
                     node.info
                 }
                 BlockMessage::Single(ObjectKind::Way, bytes) => {
                     let way = WayMessage::parse(bytes)?;
                     way.check_refs()?;
                     let tags = Tags::of_two_runs(strings, &way.keys, &way.values)?;
-                    facts.faulty_tags.add(FaultyTags::of(tags));
+                    facts.faulty_tags.add(FaultyTags::count_in(tags));
                     facts.has_bare_ways |= !way.refs.is_empty() && way.lats.is_empty();
                     facts.has_locations |= !way.lats.is_empty();
                     RawInfo::parse_optional(way.info)?
@@ -63,7 +63,7 @@ impl Block<'_> {
                     let relation = RelationMessage::parse(bytes)?;
                     relation.check_members(strings.len())?;
                     let tags = Tags::of_two_runs(strings, &relation.keys, &relation.values)?;
-                    facts.faulty_tags.add(FaultyTags::of(tags));
+                    facts.faulty_tags.add(FaultyTags::count_in(tags));
                     RawInfo::parse_optional(relation.info)?
                 }
             };
@@ -135,7 +135,7 @@ mod tests {
     use crate::pbf::Object;
     use crate::pbf::encode::builder::BlockBuilder;
 
-    fn block_of(objects: &[Object<'_>], has_plain_nodes: bool) -> Vec<u8> {
+    fn encode_block(objects: &[Object<'_>], has_plain_nodes: bool) -> Vec<u8> {
         let mut builder = BlockBuilder::default();
         if has_plain_nodes {
             builder.write_plain_nodes();
@@ -147,7 +147,7 @@ mod tests {
         builder.take_blocks().remove(0).payload
     }
 
-    fn blocks() -> [Vec<u8>; 4] {
+    fn sample_blocks() -> [Vec<u8>; 4] {
         let info = |version, user| Info {
             version: Some(version),
             timestamp: Some(1_700_000_000),
@@ -171,19 +171,19 @@ mod tests {
         }];
         let relation = Object::relation(6, members, tags.to_vec()).with_info(info(1, "Ann"));
         [
-            block_of(&nodes, false),
-            block_of(&nodes, true),
-            block_of(&[way], false),
-            block_of(&[relation], false),
+            encode_block(&nodes, false),
+            encode_block(&nodes, true),
+            encode_block(&[way], false),
+            encode_block(&[relation], false),
         ]
     }
 
     /// Returns the facts that are found by visiting all objects.
-    fn visited(block: &Block<'_>) -> FormatResult<ContentFacts> {
+    fn facts_by_visit(block: &Block<'_>) -> FormatResult<ContentFacts> {
         let mut facts = ContentFacts::default();
         block.try_for_each(|element| {
             facts.has_deleted |= !element.info().visible;
-            facts.faulty_tags.add(FaultyTags::of(element.tags()));
+            facts.faulty_tags.add(FaultyTags::count_in(element.tags()));
             if let Element::Way(way) = element {
                 let is_located = way.nano_locations().next().is_some();
                 facts.has_bare_ways |= way.refs().next().is_some() && !is_located;
@@ -201,9 +201,9 @@ mod tests {
     /// Replaces each byte of some blocks by every possible value. [`Block::check_contents`] must find the same errors
     /// and facts as visiting all objects.
     #[test]
-    fn the_check_by_column_finds_what_a_visit_finds() {
+    fn checking_by_column_finds_the_same_as_visiting() {
         let (mut agreed, mut damaged) = (0, 0);
-        for payload in blocks() {
+        for payload in sample_blocks() {
             for (at, byte) in
                 (0..payload.len()).flat_map(|at| (0..=255).map(move |byte| (at, byte)))
             {
@@ -212,7 +212,7 @@ mod tests {
                 let Ok(block) = Block::parse(&payload) else {
                     continue;
                 };
-                match (visited(&block), block.check_contents()) {
+                match (facts_by_visit(&block), block.check_contents()) {
                     (Ok(facts), Ok(found)) => {
                         assert_eq!(facts, found, "byte {at} is {byte}");
                         agreed += 1;

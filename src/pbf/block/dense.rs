@@ -74,7 +74,7 @@ impl<'a> DenseNodes<'a> {
     /// Finds the columns of a message. Fails if the length of a column differs from that of the column of ids. The
     /// column of tags and absent columns of metadata are not checked.
     pub fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
-        let dense = Self::columns_of(message)?;
+        let dense = Self::parse_unchecked(message)?;
         dense.check_lengths()?;
         Ok(dense)
     }
@@ -82,7 +82,7 @@ impl<'a> DenseNodes<'a> {
     /// Does the same as [`parse`](Self::parse), but leaves out columns of metadata whose length is wrong. Returns the
     /// columns, whether any were left out, and the result of checking the lengths of the remaining columns.
     pub(super) fn parse_damaged(message: &'a [u8]) -> FormatResult<(Self, bool, FormatResult<()>)> {
-        let mut dense = Self::columns_of(message)?;
+        let mut dense = Self::parse_unchecked(message)?;
         let (len, mut left_out) = (dense.len, false);
         for column in dense.info.columns_mut() {
             if !column.is_empty() && column.count() != len {
@@ -95,7 +95,7 @@ impl<'a> DenseNodes<'a> {
     }
 
     /// Finds the columns of a message, and does not check their lengths.
-    fn columns_of(message: &'a [u8]) -> FormatResult<Self> {
+    fn parse_unchecked(message: &'a [u8]) -> FormatResult<Self> {
         let mut dense = Self::default();
         let mut fields = Fields::new(message);
         while let Some(field) = fields.next().map_err(|error| error.within("DenseNodes"))? {
@@ -142,13 +142,13 @@ impl<'a> DenseNodes<'a> {
     }
 
     /// A cursor that reads the metadata of selected nodes, in ascending order of their indices.
-    pub(in crate::pbf) fn infos(&self) -> InfoCursor<'_> {
+    pub(in crate::pbf) fn info_cursor(&self) -> InfoCursor<'_> {
         InfoCursor::new(self.raw_nodes())
     }
 
     /// Calls `visit` with each selected node: its id, its stored latitude and longitude, and its metadata. Only the
     /// version and the visibility are set in the metadata. For `select` and `needs_location`, see
-    /// [`for_each_selected_place`](Self::for_each_selected_place).
+    /// [`for_each_selected_location`](Self::for_each_selected_location).
     pub(super) fn for_each_selected_version(
         &self,
         select: &mut impl FnMut(&[i64], &mut Vec<usize>),
@@ -156,10 +156,10 @@ impl<'a> DenseNodes<'a> {
         needs_location: &mut impl FnMut(i64) -> bool,
         mut visit: impl FnMut(i64, Option<(i64, i64)>, &RawInfo),
     ) -> FormatResult<()> {
-        let mut infos = self.version_infos();
+        let mut infos = self.version_info_cursor();
         infos.nodes.timestamps = Delta::NONE;
-        self.for_each_selected_place(select, selected, needs_location, |index, id, stored| {
-            visit(id, stored, &infos.at(index)?);
+        self.for_each_selected_location(select, selected, needs_location, |index, id, stored| {
+            visit(id, stored, &infos.info_at(index)?);
             Ok(())
         })
     }
@@ -168,7 +168,7 @@ impl<'a> DenseNodes<'a> {
     /// called with the ids of consecutive nodes. It appends the positions of the selected ids in this list to
     /// `selected`, in ascending order. If `needs_location` returns `false` for all nodes that one call of `select` has
     /// selected, their coordinates are not read, and `visit` gets `None` for them.
-    pub(super) fn for_each_selected_place(
+    pub(super) fn for_each_selected_location(
         &self,
         select: &mut impl FnMut(&[i64], &mut Vec<usize>),
         selected: &mut Vec<usize>,
@@ -226,8 +226,9 @@ impl<'a> DenseNodes<'a> {
         Ok(())
     }
 
-    /// Returns a cursor like [`infos`](Self::infos), but without changesets and users. It does not read their columns.
-    pub(super) fn version_infos(&self) -> InfoCursor<'_> {
+    /// Returns a cursor like [`info_cursor`](Self::info_cursor), but without changesets and users. It does not read
+    /// their columns.
+    pub(super) fn version_info_cursor(&self) -> InfoCursor<'_> {
         let mut nodes = self.raw_nodes();
         (nodes.changesets, nodes.uids, nodes.user_sids) = (Delta::NONE, Delta::NONE, Delta::NONE);
         InfoCursor::new(nodes)
@@ -286,7 +287,7 @@ impl<'a> RawNodes<'a> {
             return if self.keys_vals.is_done() {
                 Ok(None)
             } else {
-                Err(tags_beyond_nodes())
+                Err(tags_beyond_nodes_error())
             };
         }
         self.left -= 1;
@@ -295,7 +296,7 @@ impl<'a> RawNodes<'a> {
             lat: self.lats.read_coordinate()?,
             lon: self.lons.read_coordinate()?,
             keys_vals: next_tag_run(&mut self.keys_vals)?,
-            info: self.info()?,
+            info: self.next_info()?,
         }))
     }
 
@@ -339,7 +340,7 @@ impl<'a> RawNodes<'a> {
 
     /// Reads the metadata of the next node.
     #[inline(always)]
-    fn info(&mut self) -> FormatResult<RawInfo> {
+    fn next_info(&mut self) -> FormatResult<RawInfo> {
         let version = if self.versions.is_done() {
             0
         } else {
@@ -386,13 +387,13 @@ impl<'a> InfoCursor<'a> {
     }
 
     /// The metadata of the node at `index`, which must not be smaller than in the previous call.
-    pub(in crate::pbf) fn at(&mut self, index: usize) -> FormatResult<RawInfo> {
+    pub(in crate::pbf) fn info_at(&mut self, index: usize) -> FormatResult<RawInfo> {
         if index >= self.next {
             if index > self.next {
                 self.nodes.skip_infos(index - self.next)?;
             }
             self.next = index + 1;
-            self.last = self.nodes.info()?;
+            self.last = self.nodes.next_info()?;
         }
         Ok(self.last)
     }
@@ -425,7 +426,7 @@ pub(in crate::pbf) fn check_tags(
             continue;
         }
         if keys_vals.is_done() {
-            return Err(key_without_value());
+            return Err(key_without_value_error());
         }
         each_key(ended, key);
         facts.tagged += u64::from(!is_open);
@@ -438,21 +439,21 @@ pub(in crate::pbf) fn check_tags(
     if ended + usize::from(is_open) <= nodes {
         Ok(facts)
     } else {
-        Err(tags_beyond_nodes())
+        Err(tags_beyond_nodes_error())
     }
 }
 
-fn key_without_value() -> FormatError {
+fn key_without_value_error() -> FormatError {
     FormatError::new("DenseNodes: keys_vals: a key without value")
 }
 
-fn tags_beyond_nodes() -> FormatError {
+fn tags_beyond_nodes_error() -> FormatError {
     FormatError::new("DenseNodes: keys_vals of more nodes than there are")
 }
 
 /// Appends the field `keys_vals` for nodes without tags. The format allows writers to omit the field, but some readers
 /// then lose the nodes.
-pub(in crate::pbf) fn put_no_tags(nodes: usize, out: &mut Vec<u8>) {
+pub(in crate::pbf) fn put_empty_keys_vals(nodes: usize, out: &mut Vec<u8>) {
     put_packed_field(out, dense_nodes::KEYS_VALS, &vec![0; nodes]);
 }
 
@@ -481,7 +482,7 @@ pub(crate) fn next_tag_run<'a>(keys_vals: &mut Varints<'a>) -> FormatResult<&'a 
             return Ok(&rest[..end]);
         }
         if keys_vals.is_done() {
-            return Err(key_without_value());
+            return Err(key_without_value_error());
         }
         keys_vals.read()?;
     }

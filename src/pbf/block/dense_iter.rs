@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_ends_the_nodes() {
+    fn iteration_ends_after_an_error() {
         // The message has one node, but tags of two nodes.
         let message = b"\x0a\x01\x02\x42\x01\x02\x4a\x01\x02\x52\x02\x00\x00";
         let dense = DenseNodes::parse(message).unwrap();

@@ -55,7 +55,7 @@ impl RawInfo {
 
     /// The version in an Info message; 0 if there is none. If the version is the first field, the other fields are not
     /// read.
-    pub(crate) fn version_in(message: &[u8]) -> FormatResult<i64> {
+    pub(crate) fn parse_version(message: &[u8]) -> FormatResult<i64> {
         match Fields::new(message).next() {
             Ok(Some(field)) if field.number == info::VERSION => {
                 Ok(i64::from(field.varint()? as i32))
@@ -346,7 +346,7 @@ impl<'a> WayRefs<'a> {
 
     /// Whether `test` returns `true` for any ref. Stops at the first such ref, so a malformed ref after it is not an
     /// error.
-    pub(super) fn any(&self, test: impl FnMut(i64) -> bool) -> FormatResult<bool> {
+    pub(super) fn any_ref(&self, test: impl FnMut(i64) -> bool) -> FormatResult<bool> {
         self.refs.values().any_sum(0, test)
     }
 }

@@ -66,7 +66,7 @@ impl Block<'_> {
                 BlockMessage::Dense(dense) => {
                     let has_visible = !dense.info.visible.is_empty();
                     let (mut visible, mut read) = (dense.info.visible.values(), 0);
-                    dense.for_each_selected_place(
+                    dense.for_each_selected_location(
                         &mut select,
                         &mut selected,
                         &mut |_| true,
@@ -191,7 +191,7 @@ impl Block<'_> {
                             id: node.id,
                             location,
                             tags: Tags::of_two_runs(&self.strings, &node.keys, &node.values)?,
-                            info: self.info_if(parts.info, || Ok(node.info))?,
+                            info: self.read_info_if_needed(parts.info, || Ok(node.info))?,
                         })?;
                     }
                     first += 1;
@@ -211,7 +211,7 @@ impl Block<'_> {
         needs_info: bool,
         visit: &mut impl FnMut(NodeVisit<'_>) -> FormatResult<()>,
     ) -> FormatResult<()> {
-        let (mut tags, mut infos) = (dense.keys_vals.values(), dense.infos());
+        let (mut tags, mut infos) = (dense.keys_vals.values(), dense.info_cursor());
         let mut start = 0;
         dense.for_each_location_run(&self.units, &mut |ids, locations| {
             visit(NodeVisit::Run(ids, locations))?;
@@ -238,7 +238,7 @@ impl Block<'_> {
                     id,
                     location,
                     tags: Tags::of_one_run(&self.strings, run),
-                    info: self.info_if(needs_info, || infos.at(index))?,
+                    info: self.read_info_if_needed(needs_info, || infos.info_at(index))?,
                 })?;
             }
             start += ids.len();
@@ -248,7 +248,7 @@ impl Block<'_> {
 
     /// Resolves the metadata that `read` returns. If `needs_info` is `false`, returns empty metadata without calling
     /// `read`.
-    fn info_if(
+    fn read_info_if_needed(
         &self,
         needs_info: bool,
         read: impl FnOnce() -> FormatResult<RawInfo>,
@@ -263,7 +263,7 @@ impl Block<'_> {
     /// Calls `visit` for each way whose index `is_wanted` accepts. The arguments of `visit` are the index, the ids of
     /// the nodes, and their locations, or `None` if the way has nodes but no locations. The index of the first way of
     /// the block is 0.
-    pub(crate) fn for_each_way_with_locations(
+    pub(crate) fn for_each_wanted_way(
         &self,
         is_wanted: impl Fn(usize) -> bool,
         mut visit: impl FnMut(usize, &[i64], Option<&[Option<Location>]>),
@@ -295,9 +295,9 @@ impl Block<'_> {
     }
 
     /// The bounding box of the locations that are stored in ways.
-    pub(crate) fn box_of_ways(&self) -> FormatResult<Bbox> {
+    pub(crate) fn bbox_of_way_locations(&self) -> FormatResult<Bbox> {
         let mut bbox = Bbox::EMPTY;
-        self.for_each_way_with_locations(
+        self.for_each_wanted_way(
             |_| true,
             |_, _, locations| {
                 let locations = locations.unwrap_or_default().iter().flatten();

@@ -16,7 +16,7 @@ pub(crate) struct NodeVersions<'a> {
 
 impl<'a> NodeVersions<'a> {
     /// Finds the ids and versions in the beginning of a payload.
-    pub(crate) fn in_prefix(prefix: &'a [u8]) -> Result<Self, Unread> {
+    pub(crate) fn parse_prefix(prefix: &'a [u8]) -> Result<Self, Unread> {
         let [ids, run] = columns(prefix)?;
         let count = count_varints(ids);
         if count != count_varints(run) {
@@ -43,7 +43,7 @@ impl<'a> NodeVersions<'a> {
     }
 
     /// Calls `visit` with the id and the version of each selected node, as [`Block::for_each_selected_version`] does.
-    fn for_each(
+    fn for_each_selected(
         &self,
         select: impl FnOnce(&[i64], &mut Vec<usize>),
         mut visit: impl FnMut(i64, Option<u32>),
@@ -65,12 +65,12 @@ impl<'a> NodeVersions<'a> {
 /// messages.
 fn columns(prefix: &[u8]) -> Result<[&[u8]; 2], Unread> {
     let mut fields = PrefixFields::new(prefix);
-    fields.bytes(primitive_block::STRINGTABLE)?;
+    fields.read_content(primitive_block::STRINGTABLE)?;
     fields.enter(primitive_block::PRIMITIVEGROUP)?;
     fields.enter(primitive_group::DENSE)?;
-    let ids = fields.bytes(dense_nodes::ID)?;
+    let ids = fields.read_content(dense_nodes::ID)?;
     fields.enter(dense_nodes::DENSEINFO)?;
-    let versions = fields.bytes(info::VERSION)?;
+    let versions = fields.read_content(info::VERSION)?;
     Ok([ids, versions])
 }
 
@@ -93,7 +93,7 @@ impl VersionedNodes<'_, '_> {
             Self::Block(block) => block.for_each_selected_version(select, needs_location, visit),
             Self::Versions(versions) => {
                 let visit = |id, version| visit(id, None, version);
-                versions.for_each(&mut select, visit)
+                versions.for_each_selected(&mut select, visit)
             }
         }
     }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     /// Returns the ids and versions of the nodes whose id is a multiple of `step`.
-    fn selected(nodes: VersionedNodes<'_, '_>, step: i64) -> Vec<(i64, Option<u32>)> {
+    fn selected_versions(nodes: VersionedNodes<'_, '_>, step: i64) -> Vec<(i64, Option<u32>)> {
         let mut found = Vec::new();
         let select = |ids: &[i64], selected: &mut Vec<usize>| {
             let wanted = |at: &usize| ids[*at].rem_euclid(step) == 0;
@@ -160,18 +160,18 @@ mod tests {
                 len = needed.min(payload.len());
             }
             assert!(len < payload.len() || payload.len() < 300);
-            let versions = NodeVersions::in_prefix(&payload[..len]).ok().unwrap();
-            let all = selected(VersionedNodes::Block(&block), 1);
+            let versions = NodeVersions::parse_prefix(&payload[..len]).ok().unwrap();
+            let all = selected_versions(VersionedNodes::Block(&block), 1);
             assert!(all.iter().any(|(_, version)| version.is_some()));
             assert!(all.iter().map(|(id, _)| id).eq(versions.ids()));
             for step in [1, 2, 7, 300] {
                 assert_eq!(
-                    selected(VersionedNodes::Versions(&versions), step),
-                    selected(VersionedNodes::Block(&block), step)
+                    selected_versions(VersionedNodes::Versions(&versions), step),
+                    selected_versions(VersionedNodes::Block(&block), step)
                 );
             }
             for short in 0..len {
-                let found = NodeVersions::in_prefix(&payload[..short]);
+                let found = NodeVersions::parse_prefix(&payload[..short]);
                 let is_found = found.is_ok_and(|found| found.ids() == versions.ids());
                 let needed = NodeVersions::needed_bytes(&payload[..short]);
                 assert!(is_found || needed.is_some_and(|needed| needed > short));
@@ -180,11 +180,11 @@ mod tests {
     }
 
     #[test]
-    fn other_layouts_and_damage_are_left_to_the_whole_block() {
+    fn other_layouts_and_damage_need_the_whole_block() {
         let mut random = Random(13);
         for (has_info, is_plain) in [(false, false), (true, true)] {
             let payload = payload(&mut random, has_info, is_plain);
-            let found = NodeVersions::in_prefix(&payload);
+            let found = NodeVersions::parse_prefix(&payload);
             assert!(found.is_err_and(|error| error == Unread::Elsewhere));
         }
         for _ in 0..2000 {
@@ -194,9 +194,9 @@ mod tests {
                 let at = random.below(payload.len());
                 payload[at] = random.below(256) as u8;
             }
-            if let Ok(versions) = NodeVersions::in_prefix(&payload) {
+            if let Ok(versions) = NodeVersions::parse_prefix(&payload) {
                 let every = |ids: &[i64], selected: &mut Vec<usize>| selected.extend(0..ids.len());
-                let _ = versions.for_each(every, |_, _| ());
+                let _ = versions.for_each_selected(every, |_, _| ());
             }
         }
     }

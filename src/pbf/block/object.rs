@@ -162,13 +162,13 @@ impl<'a> Object<'a> {
     ///
     /// Coordinates are rounded to units of 1e-7 degree.
     pub(crate) fn fill(&mut self, element: &RawElement<'_>, block: &Block<'a>) -> FormatResult<()> {
-        self.fill_next(element, block, &mut None).map(drop)
+        self.fill_reusing_info(element, block, &mut None).map(drop)
     }
 
     /// Does the same as [`fill`](Self::fill), but keeps the metadata of this object if `element` has the same metadata.
     /// `last` must be the metadata of this object as `block` stores it, or `None` if it is unknown. Afterwards, `last`
     /// is the metadata of `element`. Returns whether the metadata was kept.
-    pub(crate) fn fill_next(
+    pub(crate) fn fill_reusing_info(
         &mut self,
         element: &RawElement<'_>,
         block: &Block<'a>,
@@ -177,7 +177,7 @@ impl<'a> Object<'a> {
         let (kind, strings) = (element.key.0, &block.strings);
         self.id = id_from_rank(element.key.1);
         self.set_kind(kind);
-        let tags = self.tags.cleared();
+        let tags = self.tags.clear_to_vec();
         let raw_info = match (&element.form, &mut self.body) {
             (RawForm::Dense(node), ObjectBody::Node { location }) => {
                 check_parts(node.keys_vals, 2, "tags", kind, node.id)?;
@@ -201,7 +201,12 @@ impl<'a> Object<'a> {
                 way.check_refs()?;
                 way.check_size()?;
                 read_tags(&way.keys, &way.values, strings, tags)?;
-                read_way(&way, &block.units, refs.cleared(), locations.cleared())?;
+                read_way(
+                    &way,
+                    &block.units,
+                    refs.clear_to_vec(),
+                    locations.clear_to_vec(),
+                )?;
                 RawInfo::parse_optional(way.info)?
             }
             (RawForm::Message(message), ObjectBody::Relation { members }) => {
@@ -209,7 +214,7 @@ impl<'a> Object<'a> {
                 relation.check_members(strings.len())?;
                 relation.check_size()?;
                 read_tags(&relation.keys, &relation.values, strings, tags)?;
-                read_members(&relation, strings, members.cleared())?;
+                read_members(&relation, strings, members.clear_to_vec())?;
                 RawInfo::parse_optional(relation.info)?
             }
             (RawForm::Dense(_), _) => return Err(FormatError::new("a dense way or relation")),

@@ -103,12 +103,12 @@ impl UsedKeys {
     }
 
     /// Whether the string with this index is a key.
-    pub(in crate::pbf) fn has(&self, string: u32) -> bool {
+    pub(in crate::pbf) fn is_key(&self, string: u32) -> bool {
         self.last_objects[string as usize] > 0
     }
 
     /// Whether two strings of the table have the same text and are both used as keys.
-    pub(in crate::pbf) fn has_equal_texts(&self, string_table: &[u8]) -> FormatResult<bool> {
+    pub(in crate::pbf) fn has_equal_keys(&self, string_table: &[u8]) -> FormatResult<bool> {
         let (mut texts, mut index) = (Vec::new(), 0);
         let mut fields = Fields::new(string_table);
         while let Some(field) = fields.next()? {

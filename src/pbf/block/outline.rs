@@ -82,7 +82,7 @@ impl<'a> StringTable<'a> {
     }
 
     /// A table with the given strings.
-    pub(in crate::pbf) const fn of(strings: Vec<&'a str>) -> Self {
+    pub(in crate::pbf) const fn from_strings(strings: Vec<&'a str>) -> Self {
         Self(strings)
     }
 
@@ -173,7 +173,7 @@ impl BlockUnits {
     }
 
     /// Sets the unit that a field of a PrimitiveBlock stores. Ignores other fields.
-    pub(super) fn read(&mut self, number: u32, field: &Field<'_>) -> FormatResult<()> {
+    pub(super) fn read_field(&mut self, number: u32, field: &Field<'_>) -> FormatResult<()> {
         match number {
             primitive_block::GRANULARITY => {
                 self.granularity = parse_positive(field.varint()?, "granularity")?;
@@ -269,7 +269,7 @@ pub enum Message<'a> {
 impl<'a> Message<'a> {
     /// The message in a field of a PrimitiveGroup.
     #[inline(always)]
-    pub(super) fn of(field: &Field<'a>) -> FormatResult<Self> {
+    pub(super) fn from_field(field: &Field<'a>) -> FormatResult<Self> {
         Ok(match field.number {
             primitive_group::NODES => Self::Node(field.bytes()?),
             primitive_group::DENSE => Self::Dense(field.bytes()?),
@@ -305,7 +305,7 @@ impl<'a> Group<'a> {
             .next()
             .map_err(|error| error.within("PrimitiveGroup"))?
         {
-            visit(Message::of(&field)?)?;
+            visit(Message::from_field(&field)?)?;
         }
         Ok(())
     }
@@ -360,7 +360,7 @@ impl<'a> BlockOutline<'a> {
                 },
                 number => {
                     block.other_fields.extend_from_slice(field.raw);
-                    block.units.read(number, &field)?;
+                    block.units.read_field(number, &field)?;
                 }
             }
         }

@@ -104,7 +104,7 @@ impl<'a> Block<'a> {
 
     /// Whether both blocks have the same units, and the string table of one block begins with the string table of the
     /// other. If so, a string index that is valid in both blocks means the same string in both.
-    pub(crate) fn shares_string_table(&self, other: &Self) -> bool {
+    pub(crate) fn shares_strings_and_units(&self, other: &Self) -> bool {
         let (one, two) = (self.string_table, other.string_table);
         self.units == other.units && (one.starts_with(two) || two.starts_with(one))
     }
@@ -316,7 +316,7 @@ impl<'a> Messages<'a> {
                 }
                 continue;
             };
-            let (kind, bytes) = match Message::of(&field)? {
+            let (kind, bytes) = match Message::from_field(&field)? {
                 Message::Dense(bytes) => match self.dense {
                     [(message, nodes), rest @ ..] if std::ptr::eq(*message, bytes) => {
                         self.dense = rest;

@@ -31,11 +31,11 @@ impl Unread {
 /// and a group of objects come first.
 pub(crate) fn first_kind(prefix: &[u8]) -> Result<ObjectKind, Unread> {
     let mut fields = PrefixFields::new(prefix);
-    fields.bytes(primitive_block::STRINGTABLE)?;
+    fields.read_content(primitive_block::STRINGTABLE)?;
     if fields.enter(primitive_block::PRIMITIVEGROUP)? == 0 {
         return Err(Unread::Elsewhere);
     }
-    let number = fields.number()?;
+    let number = fields.peek_number()?;
     let kind = match number {
         primitive_group::NODES | primitive_group::DENSE => ObjectKind::Node,
         primitive_group::WAYS => ObjectKind::Way,
@@ -50,7 +50,7 @@ pub(crate) fn first_kind(prefix: &[u8]) -> Result<ObjectKind, Unread> {
 
 /// Returns the number of bytes from the start of a payload that [`first_kind`] needs; `None` if no more bytes than
 /// `prefix` have to be read.
-pub(crate) fn bytes_to_first_kind(prefix: &[u8]) -> Option<usize> {
+pub(crate) fn bytes_needed_for_first_kind(prefix: &[u8]) -> Option<usize> {
     Unread::needed_bytes(&first_kind(prefix))
 }
 
@@ -67,7 +67,7 @@ impl<'a> PrefixFields<'a> {
     }
 
     /// Returns the number of the next field. Fails unless the field is length-delimited and its number is at most 15.
-    fn number(&self) -> Result<u32, Unread> {
+    fn peek_number(&self) -> Result<u32, Unread> {
         const LENGTH_DELIMITED: u8 = 2;
         match self.prefix.get(self.pos) {
             None => Err(Unread::NeedsBytes(self.pos + LOOKAHEAD)),
@@ -78,7 +78,7 @@ impl<'a> PrefixFields<'a> {
 
     /// Moves to the content of the next field, which must have the given number. Returns the length of the content.
     pub(super) fn enter(&mut self, number: u32) -> Result<usize, Unread> {
-        if self.number()? != number {
+        if self.peek_number()? != number {
             return Err(Unread::Elsewhere);
         }
         let rest = &self.prefix[self.pos + 1..];
@@ -94,7 +94,7 @@ impl<'a> PrefixFields<'a> {
     }
 
     /// Returns the content of the next field, which must have the given number, and moves to the end of the field.
-    pub(super) fn bytes(&mut self, number: u32) -> Result<&'a [u8], Unread> {
+    pub(super) fn read_content(&mut self, number: u32) -> Result<&'a [u8], Unread> {
         let len = self.enter(number)?;
         let end = self.pos.checked_add(len).ok_or(Unread::Elsewhere)?;
         let bytes = self.prefix.get(self.pos..end);
@@ -141,21 +141,21 @@ mod tests {
         ] {
             let payload = payload(std::slice::from_ref(object), is_plain);
             let mut len = 0;
-            while let Some(needed) = bytes_to_first_kind(&payload[..len]) {
+            while let Some(needed) = bytes_needed_for_first_kind(&payload[..len]) {
                 assert!(needed > len);
                 len = needed.min(payload.len());
             }
             assert_eq!(first_kind(&payload[..len]), Ok(kind));
             for short in 0..payload.len() {
                 let found = first_kind(&payload[..short]);
-                let needed = bytes_to_first_kind(&payload[..short]);
+                let needed = bytes_needed_for_first_kind(&payload[..short]);
                 assert!(found == Ok(kind) || needed.is_some_and(|needed| needed > short));
             }
         }
     }
 
     #[test]
-    fn a_kind_is_not_taken_from_an_empty_group() {
+    fn an_empty_group_has_no_first_kind() {
         // A string table, and a group with a DenseNodes message without content.
         let empty = [0x0a, 0, 0x12, 2, 0x12, 0, 0x12, 4, 0x1a, 2, 8, 1];
         assert_eq!(first_kind(&empty), Err(Unread::Elsewhere));

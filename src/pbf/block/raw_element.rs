@@ -39,7 +39,7 @@ impl<'a> RawElement<'a> {
 
     /// Returns the object of a Node, Way or Relation message.
     pub(super) fn of_message(kind: ObjectKind, message: &'a [u8]) -> FormatResult<Self> {
-        let version = RawInfo::version_in(ObjectOutline::parse(message)?.info)?;
+        let version = RawInfo::parse_version(ObjectOutline::parse(message)?.info)?;
         Ok(Self {
             key: (kind, id_rank(object_id(message, kind)?)),
             version,
@@ -114,8 +114,8 @@ impl<'a> RawElement<'a> {
     }
 
     /// Whether two elements are stored identically, except for the ids of dense nodes, which are not compared. The
-    /// result is meaningful only if the blocks [share a string table](super::parsed::Block::shares_string_table). Even
-    /// then, `false` does not mean that the objects differ.
+    /// result is meaningful only if the blocks [share a string table](super::parsed::Block::shares_strings_and_units).
+    /// Even then, `false` does not mean that the objects differ.
     pub(crate) fn is_stored_alike(&self, other: &Self) -> bool {
         match (&self.form, &other.form) {
             (RawForm::Dense(one), RawForm::Dense(two)) => {
@@ -277,12 +277,12 @@ impl<'a> RawElements<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pbf::block::samples::nodes;
+    use crate::pbf::block::samples::block_of_nodes;
 
     #[test]
     fn selected_nodes_equal_those_of_a_cursor() {
         for is_plain in [false, true] {
-            let payload = nodes(1..700, is_plain);
+            let payload = block_of_nodes(1..700, is_plain);
             let block = Block::parse(&payload).unwrap();
             for step in [1, 2, 5, 300, 1000] {
                 let mut expected = Vec::new();

@@ -18,7 +18,7 @@ pub(crate) struct FaultyTags {
 
 impl FaultyTags {
     /// Counts the faulty tags of an object.
-    pub(super) fn of(tags: Tags<'_>) -> Self {
+    pub(super) fn count_in(tags: Tags<'_>) -> Self {
         let (mut unique, mut without_key) = (UniqueTags::new(tags), 0);
         for (key, _) in unique.by_ref() {
             without_key += u64::from(key.is_empty());
@@ -43,12 +43,12 @@ impl FaultyTags {
 
 impl DenseNodes<'_> {
     /// Counts the faulty tags of all nodes.
-    pub(super) fn faulty_tags(&self, strings: &StringTable<'_>) -> FormatResult<FaultyTags> {
+    pub(super) fn count_faulty_tags(&self, strings: &StringTable<'_>) -> FormatResult<FaultyTags> {
         let (mut keys_vals, mut found) = (self.keys_vals.values(), FaultyTags::default());
         while !keys_vals.is_done() {
             skip_untagged(&mut keys_vals, usize::MAX)?;
             let run = next_tag_run(&mut keys_vals)?;
-            found.add(FaultyTags::of(Tags::of_one_run(strings, run)));
+            found.add(FaultyTags::count_in(Tags::of_one_run(strings, run)));
         }
         Ok(found)
     }

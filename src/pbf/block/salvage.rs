@@ -127,7 +127,7 @@ pub(crate) fn salvage(
                 field.bytes().map(|bytes| table = Some(bytes))
             }
             primitive_block::PRIMITIVEGROUP => field.bytes().map(|bytes| groups.push(bytes)),
-            number => units.read(number, &field),
+            number => units.read_field(number, &field),
         };
         is_cut |= read.is_err();
     }
@@ -154,7 +154,7 @@ impl<'s> Reader<'s> {
         loop {
             let message = match fields.next() {
                 Ok(None) => return,
-                Ok(Some(field)) => Message::of(&field),
+                Ok(Some(field)) => Message::from_field(&field),
                 Err(error) => Err(error),
             };
             let Ok(message) = message else {
@@ -207,7 +207,7 @@ impl<'s> Reader<'s> {
                     done += 1;
                     match check_parts(node.keys_vals, 2, "tags", ObjectKind::Node, node.id) {
                         Ok(()) => {
-                            let object = self.dense_node(&node);
+                            let object = self.read_dense_node(&node);
                             self.pass_object(object, take);
                         }
                         Err(_) => self.found.unreadable += 1,
@@ -225,7 +225,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn dense_node(&mut self, node: &RawNode<'_>) -> Option<Object<'s>> {
+    fn read_dense_node(&mut self, node: &RawNode<'_>) -> Option<Object<'s>> {
         let (mut run, mut tags) = (Varints::new(node.keys_vals), Vec::new());
         while let (Ok(key), Ok(value)) = (run.read(), run.read()) {
             self.add_tag(key, value, &mut tags);
@@ -262,7 +262,7 @@ impl<'s> Reader<'s> {
         way.check_size()?;
         let mut refs = Vec::new();
         Delta::new(&way.refs).append_all_to(&mut refs)?;
-        let locations = match self.locations(&way, refs.len()) {
+        let locations = match self.read_locations(&way, refs.len()) {
             Ok(locations) => locations,
             Err(_) => {
                 self.found.parts_dropped += 1;
@@ -280,7 +280,11 @@ impl<'s> Reader<'s> {
 
     /// Returns the locations that a way with `count` nodes stores, or an empty list if the way stores none. Fails if
     /// their number is neither 0 nor `count`.
-    fn locations(&self, way: &WayMessage<'_>, count: usize) -> FormatResult<Vec<Option<Location>>> {
+    fn read_locations(
+        &self,
+        way: &WayMessage<'_>,
+        count: usize,
+    ) -> FormatResult<Vec<Option<Location>>> {
         let (mut lats, mut lons) = (Delta::new(&way.lats), Delta::new(&way.lons));
         let mut locations = Vec::new();
         while !lats.is_done() || !lons.is_done() {

@@ -160,7 +160,7 @@ pub(crate) fn report_content_faults(
     let inexpressible = faults.iter().filter(|fault| fault.is_utf8).count() as u64;
     let block = block.with_strings(escaped_table(texts, &faults));
     if !faults.is_empty() {
-        report_string_uses(&block, &faults, &mut take)?;
+        report_faulty_string_uses(&block, &faults, &mut take)?;
     }
     let facts = block.check_contents()?;
     // A tag, node or member takes at least one byte, so an object of a shorter payload cannot have too many of them.
@@ -186,7 +186,7 @@ fn report_faulty_tags(block: &Block<'_>, mut take: impl FnMut(ContentFault)) -> 
         let mut seen = SeenKeys::default();
         for (key, value) in element.tags() {
             let is_repeated_key = !seen.insert(key);
-            let text = |text: &str| escaped(text.as_bytes());
+            let text = |text: &str| escape_for_message(text.as_bytes());
             let what = match (is_repeated_key, key.is_empty()) {
                 (true, _) => format!("the key \"{}\" occurs again", text(key)),
                 (false, true) => format!("the value \"{}\" has no key", text(value)),
@@ -231,7 +231,7 @@ fn report_oversized_objects(
 }
 
 /// Calls `take` with each use of a faulty string, and with each faulty string that no object uses.
-fn report_string_uses(
+fn report_faulty_string_uses(
     block: &Block<'_>,
     faults: &[StringFault],
     mut take: impl FnMut(ContentFault),
@@ -244,7 +244,7 @@ fn report_string_uses(
     };
     let (mut cursor, mut object, mut info) = (block.cursor(), Object::default(), None);
     while let Some(element) = cursor.next()? {
-        object.fill_next(&element, block, &mut info)?;
+        object.fill_reusing_info(&element, block, &mut info)?;
         let mut report = |text: &str, place: &dyn Fn() -> String| {
             if let Some(fault) = fault_of(text) {
                 used[fault] = true;
@@ -306,7 +306,7 @@ impl<'a> RawStrings<'a> {
                 faults.push(StringFault {
                     index: texts.len(),
                     is_utf8: text.is_some(),
-                    text: escaped(bytes),
+                    text: escape_for_message(bytes),
                 });
             }
             texts.push(text.unwrap_or_default());
@@ -321,7 +321,7 @@ fn escaped_table<'a>(mut texts: Vec<&'a str>, faults: &'a [StringFault]) -> Stri
     for fault in faults {
         texts[fault.index] = &fault.text;
     }
-    StringTable::of(texts)
+    StringTable::from_strings(texts)
 }
 
 impl StringFault {
@@ -351,7 +351,7 @@ pub(crate) const fn is_forbidden_in_xml(char: char) -> bool {
 
 /// Converts a string to text for messages. Bytes that are not UTF-8 become `\xNN`, control characters are escaped, and
 /// long text is truncated.
-fn escaped(bytes: &[u8]) -> String {
+fn escape_for_message(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
         text.extend(chunk.valid().chars().flat_map(|char| match char {
@@ -385,10 +385,13 @@ mod tests {
 
     #[test]
     fn bytes_that_are_not_text_are_escaped_and_long_text_is_cut() {
-        assert_eq!(escaped(b"caf\xe9 \xf0\x9f"), "caf\\xe9 \\xf0\\x9f");
-        assert_eq!(escaped(b"a\nb\xff"), "a\\nb\\xff");
+        assert_eq!(
+            escape_for_message(b"caf\xe9 \xf0\x9f"),
+            "caf\\xe9 \\xf0\\x9f"
+        );
+        assert_eq!(escape_for_message(b"a\nb\xff"), "a\\nb\\xff");
         let long = [&[b'a'; 70][..], b"\xfe"].concat();
         let wanted = format!("{}… (byte 70 is \\xfe)", "a".repeat(60));
-        assert_eq!(escaped(&long), wanted);
+        assert_eq!(escape_for_message(&long), wanted);
     }
 }

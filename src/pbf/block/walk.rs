@@ -174,9 +174,9 @@ impl<'a> BlockWalk<'a> {
     pub(crate) fn version_info(&mut self) -> FormatResult<VersionInfo> {
         let info = match &self.current {
             Current::Dense(nodes) => {
-                let versions =
-                    (self.versions).get_or_insert_with(|| Box::new(nodes.nodes.version_infos()));
-                versions.at(nodes.read - 1)?
+                let versions = (self.versions)
+                    .get_or_insert_with(|| Box::new(nodes.nodes.version_info_cursor()));
+                versions.info_at(nodes.read - 1)?
             }
             Current::Single(_, message) => RawInfo::of_object(message)?,
         };
@@ -187,8 +187,8 @@ impl<'a> BlockWalk<'a> {
     pub(crate) fn info(&mut self) -> FormatResult<RawInfo> {
         match &self.current {
             Current::Dense(nodes) => {
-                let infos = (self.infos).get_or_insert_with(|| Box::new(nodes.nodes.infos()));
-                infos.at(nodes.read - 1)
+                let infos = (self.infos).get_or_insert_with(|| Box::new(nodes.nodes.info_cursor()));
+                infos.info_at(nodes.read - 1)
             }
             Current::Single(_, message) => RawInfo::of_object(message),
         }
@@ -196,7 +196,7 @@ impl<'a> BlockWalk<'a> {
 
     /// Whether `test` returns `true` for the id of any node of the current object. The object must be a way.
     pub(crate) fn any_ref(&self, test: impl FnMut(i64) -> bool) -> FormatResult<bool> {
-        WayRefs::parse(self.message())?.any(test)
+        WayRefs::parse(self.message())?.any_ref(test)
     }
 
     /// Whether the current object ends at its first node and has at least `least` nodes. The object must be a way.
@@ -280,13 +280,13 @@ impl<'a> DenseWalk<'a> {
 mod tests {
     use super::*;
     use crate::error::FormatError;
-    use crate::pbf::block::samples::nodes;
+    use crate::pbf::block::samples::block_of_nodes;
     use crate::pbf::encode::builder::BlockBuilder;
     use crate::pbf::wire::Packed;
     use crate::pbf::{Element, Info, Object};
 
     /// The tags of the current object, as strings.
-    fn tags_of(walk: &mut BlockWalk<'_>, block: &Block<'_>) -> Vec<[String; 2]> {
+    fn current_tags(walk: &mut BlockWalk<'_>, block: &Block<'_>) -> Vec<[String; 2]> {
         let (mut tags, ids) = (Vec::new(), walk.tags().unwrap());
         let string = |id| block.strings.get(id).unwrap().to_owned();
         ids.for_each(|key, value| tags.push([string(key), string(value)]))
@@ -295,9 +295,9 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_gives_what_views_give_whichever_objects_are_read() {
+    fn a_walk_reads_the_same_data_as_views() {
         for has_plain_nodes in [false, true] {
-            let payload = nodes(1..40, has_plain_nodes);
+            let payload = block_of_nodes(1..40, has_plain_nodes);
             let block = Block::parse(&payload).unwrap();
             let mut expected = Vec::new();
             let visited = block.try_for_each(|element| {
@@ -326,7 +326,7 @@ mod tests {
                     assert_eq!(key, (ObjectKind::Node, id_rank(*id)));
                     for _ in 0..2 {
                         if index % step == 0 {
-                            assert_eq!(tags_of(&mut walk, &block), *tags);
+                            assert_eq!(current_tags(&mut walk, &block), *tags);
                         }
                         if index % step == step / 2 {
                             let found = walk.version_info().unwrap();
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn the_search_of_refs_ends_at_the_first_match() {
+    fn a_search_in_refs_ends_at_the_first_match() {
         let mut builder = BlockBuilder::default();
         for refs in [vec![1, 2, 3, 1], vec![4, 5], vec![]] {
             builder.add(&Object::way(7, refs, vec![])).unwrap();
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_members_and_refs_fail_as_if_read_one_by_one() {
+    fn searches_report_damage_as_if_reading_one_by_one() {
         const COUNT: usize = 100;
         let overlong = [&[0x81; 10][..], &[1]].concat();
         for bad_id in [0, 1, 63, 64, 99, 200] {
@@ -393,7 +393,7 @@ mod tests {
                 ..WayRefs::default()
             };
             for wanted in [1, 2, 64, 65, 100, 300] {
-                let found = refs.any(|id| id == wanted as i64);
+                let found = refs.any_ref(|id| id == wanted as i64);
                 let is_reached = wanted <= bad_id.min(COUNT);
                 assert_eq!(found.is_err(), !is_reached && bad_id < COUNT);
                 assert_eq!(found.is_ok_and(|found| found), is_reached);

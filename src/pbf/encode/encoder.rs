@@ -368,7 +368,7 @@ impl BlockEncoder {
             .for_each(to_final);
         put_bytes_field(out, primitive_block::STRINGTABLE, &table);
         if self.kind == Some(ObjectKind::Node) && !self.plain_nodes {
-            self.dense_columns().put_group(out);
+            self.encode_dense_columns().put_group(out);
         } else {
             let mut group = Vec::with_capacity(self.runs.len() + self.objects.len() * 24);
             if let Some(kind) = self.kind {
@@ -422,7 +422,7 @@ impl BlockEncoder {
     }
 
     /// Encodes the objects, which must be nodes, as columns.
-    fn dense_columns(&self) -> DenseColumns {
+    fn encode_dense_columns(&self) -> DenseColumns {
         let mut columns = DenseColumns::default();
         put_deltas(
             &mut columns.ids,

@@ -295,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_reads_back() {
+    fn an_encoded_frame_is_read_back_unchanged() {
         let mut frame = Vec::new();
         let blob = Blob {
             encoding: Encoding::Raw,

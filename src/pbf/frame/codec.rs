@@ -38,7 +38,7 @@ impl Compression {
 
     /// Whether the compression of a blob with `encoding` may differ from `self`. A Blob does not record its compression
     /// level, so this method assumes that the blob has the default level.
-    pub(crate) fn differs_from(self, encoding: Encoding) -> bool {
+    pub(crate) fn may_differ_from(self, encoding: Encoding) -> bool {
         let is_usual = matches!(self, Self::None | Self::Lz4 | Self::Zlib(6) | Self::Zstd(3));
         self.encoding() != encoding || !is_usual
     }
@@ -451,7 +451,7 @@ mod tests {
     use super::*;
     use crate::pbf::frame::blob::{BlobHeader, FRAME_PREFIX_LEN};
 
-    fn blob_of(frame: &[u8]) -> Blob<'_> {
+    fn parse_blob(frame: &[u8]) -> Blob<'_> {
         let len = BlobHeader::len_from_prefix(frame[..4].try_into().unwrap()).unwrap() as usize;
         Blob::parse(&frame[FRAME_PREFIX_LEN + len..]).unwrap()
     }
@@ -471,7 +471,7 @@ mod tests {
                 .unwrap();
             let mut decompressor = Decompressor::default();
             assert_eq!(
-                decompressor.payload(&blob_of(&frame)).unwrap(),
+                decompressor.payload(&parse_blob(&frame)).unwrap(),
                 payload,
                 "{text}"
             );
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_raw_size_is_found_out_in_every_encoding() {
+    fn a_wrong_raw_size_is_detected_in_every_encoding() {
         let payload = vec![7u8; 1000];
         for text in ["zlib", "zstd", "lz4"] {
             let mut frame = Vec::new();
@@ -490,7 +490,7 @@ mod tests {
             for payload_len in [999, 1001] {
                 let blob = Blob {
                     payload_len,
-                    ..blob_of(&frame)
+                    ..parse_blob(&frame)
                 };
                 assert!(
                     Decompressor::default().payload(&blob).is_err(),

@@ -32,7 +32,7 @@ pub struct EncodedFrame {
 impl EncodedFrame {
     /// Returns a frame that has the same payload but is longer by exactly `by` bytes. Returns `None` if the data of the
     /// frame is not zlib data, or if no padding lengthens the frame by exactly `by` bytes.
-    pub(crate) fn padded(&self, by: usize) -> Option<Self> {
+    pub(crate) fn with_padding(&self, by: usize) -> Option<Self> {
         /// The maximum number of bytes by which padding can lengthen the varints that encode lengths in a frame.
         const MAX_GROWTH: usize = 4;
         let (header, body) = BlobHeader::read(&self.bytes).ok()?;
@@ -163,12 +163,12 @@ impl FrameEncoder {
 
     /// Adds the payload of a whole block as a frame. Fails if the payload is damaged.
     pub fn add_payload(&mut self, payload: &[u8]) -> Result<(), FormatError> {
-        self.add_edited(payload, None)
+        self.add_edited_payload(payload, None)
     }
 
     /// Does the same as [`add_payload`](Self::add_payload), for the payload of a block that was edited. `old` is the
     /// blob before the edit. Copies the segments of `old` whose content occurs in the payload.
-    pub(crate) fn add_edited(
+    pub(crate) fn add_edited_payload(
         &mut self,
         payload: &[u8],
         old: Option<Segmented<'_>>,
@@ -186,19 +186,19 @@ impl FrameEncoder {
         payload: &[u8],
         entry: &BlobEntry,
     ) -> FormatResult<()> {
-        self.add_edited_with_entry(payload, None, entry)
+        self.add_edited_payload_with_entry(payload, None, entry)
     }
 
     /// Does the same as [`add_payload_with_entry`](Self::add_payload_with_entry), for the payload of a block that was
     /// edited. `old` is the blob before the edit. Copies the segments of `old` whose content occurs in the payload.
-    pub(crate) fn add_edited_with_entry(
+    pub(crate) fn add_edited_payload_with_entry(
         &mut self,
         payload: &[u8],
         old: Option<Segmented<'_>>,
         entry: &BlobEntry,
     ) -> FormatResult<()> {
         if !entry.flags.has(BlobFlags::HASHED) {
-            return self.add_edited(payload, old);
+            return self.add_edited_payload(payload, old);
         }
         let entry = BlobEntry {
             payload_len: payload.len() as u32,

@@ -240,7 +240,7 @@ impl HeaderBlock {
 
     /// Declares the feature [`feature::LOCATIONS`] and, of [`feature::NODES_OF_WAYS`], only the feature `nodes`. If
     /// `nodes` is `None`, declares none of these features.
-    pub(crate) fn set_locations(&mut self, nodes: Option<&str>) {
+    pub(crate) fn declare_locations(&mut self, nodes: Option<&str>) {
         self.set_optional(feature::LOCATIONS, nodes.is_some());
         for kind in feature::NODES_OF_WAYS {
             self.set_optional(kind, nodes == Some(kind));
@@ -300,7 +300,7 @@ fn check_message_limits(message: &[u8]) -> FormatResult<()> {
             }
             header_block::WRITINGPROGRAM
             | header_block::SOURCE
-            | header_block::REPLICATION_BASE_URL => check_text(field.bytes()?)?,
+            | header_block::REPLICATION_BASE_URL => check_text_len(field.bytes()?)?,
             header_block::BBOX
             | header_block::REPLICATION_TIMESTAMP
             | header_block::REPLICATION_SEQUENCE_NUMBER
@@ -323,7 +323,7 @@ fn check_message_limits(message: &[u8]) -> FormatResult<()> {
     Ok(())
 }
 
-fn check_text(text: &[u8]) -> FormatResult<()> {
+fn check_text_len(text: &[u8]) -> FormatResult<()> {
     if text.len() <= MAX_HEADER_TEXT_LEN {
         Ok(())
     } else {

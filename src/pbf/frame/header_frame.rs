@@ -69,7 +69,7 @@ pub fn header_frame(
     }
     let room = room_after(&payload).ok_or_else(too_long)?;
     put_padding(&mut payload, room);
-    stored_frame(&payload, frame_len)
+    encode_stored_frame(&payload, frame_len)
 }
 
 /// Returns the header frame of a stream. The frame has no padding, because it cannot be overwritten later. With
@@ -80,11 +80,11 @@ pub fn stream_header_frame(header: &HeaderBlock, has_toc: bool) -> Result<Vec<u8
     if has_toc {
         put_bytes_field(&mut payload, TOC_FIELD, &TocPointer::AtEnd.encode());
     }
-    stored_frame(&payload, frame_len_of(payload.len()))
+    encode_stored_frame(&payload, frame_len_of(payload.len()))
 }
 
 /// Returns the header frame with the given payload. Fails unless the frame has `frame_len` bytes.
-fn stored_frame(payload: &[u8], frame_len: usize) -> FormatResult<Vec<u8>> {
+fn encode_stored_frame(payload: &[u8], frame_len: usize) -> FormatResult<Vec<u8>> {
     let blob = Blob {
         // The header is stored as zlib data, because some readers reject an uncompressed (raw) header blob.
         encoding: Encoding::Zlib,

@@ -47,7 +47,7 @@ pub fn splice_block(
     out: &mut Vec<u8>,
 ) -> Result<bool, FormatError> {
     let block = BlockOutline::parse(payload)?;
-    let Some((group, form)) = only_group(&block)? else {
+    let Some((group, form)) = sole_group(&block)? else {
         return Ok(false);
     };
     let mut strings = GrowingTable::new(block.string_table)?;
@@ -79,7 +79,7 @@ pub(crate) fn put_kept_messages(
     out: &mut Vec<u8>,
 ) -> FormatResult<bool> {
     let block = BlockOutline::parse(payload)?;
-    let Some((group, form)) = only_group(&block)? else {
+    let Some((group, form)) = sole_group(&block)? else {
         return Ok(false);
     };
     let (new, options) = (&[], SpliceOptions::default());
@@ -98,7 +98,7 @@ pub(crate) fn put_kept_block(
     out: &mut Vec<u8>,
 ) -> FormatResult<bool> {
     let block = BlockOutline::parse(payload)?;
-    let Some((group, form)) = only_group(&block)? else {
+    let Some((group, form)) = sole_group(&block)? else {
         return Ok(false);
     };
     let (new, options) = (&[], SpliceOptions::default());
@@ -155,7 +155,7 @@ fn splice_group(
 
 /// Returns the group of a block, and its form. Returns `None` if the block does not have exactly one group, or if
 /// [`group_form`] returns `None`.
-fn only_group<'b, 'a>(
+fn sole_group<'b, 'a>(
     block: &'b BlockOutline<'a>,
 ) -> FormatResult<Option<(&'b Group<'a>, GroupForm<'a>)>> {
     let [group] = block.groups.as_slice() else {
@@ -209,13 +209,13 @@ impl<'a> NewObject<'a> {
         options: SpliceOptions<'_>,
         strings: &mut GrowingTable<'_>,
     ) -> Option<Self> {
-        let user_sid = strings.id_or_empty(object.info.user.unwrap_or(""));
+        let user_sid = strings.add_or_empty(object.info.user.unwrap_or(""));
         let info = object.raw_info(units, user_sid)?;
         let pairs = object.tags.iter().flat_map(|(key, value)| [key, value]);
         let mut new = Self {
             object,
             info,
-            tags: pairs.map(|text| strings.id(text)).collect(),
+            tags: pairs.map(|text| strings.add(text)).collect(),
             roles: Vec::new(),
             location: (0, 0),
             locations_of_way: Vec::new(),
@@ -229,7 +229,7 @@ impl<'a> NewObject<'a> {
             ObjectBody::Way { .. } => {}
             ObjectBody::Relation { members } => {
                 let roles = members.iter().map(|member| member.role);
-                new.roles = roles.map(|role| strings.id_or_empty(role)).collect();
+                new.roles = roles.map(|role| strings.add_or_empty(role)).collect();
             }
         }
         Some(new)
@@ -350,7 +350,7 @@ fn splice_dense(
         if column.is_delta() {
             splice_deltas(source, script, value, out)?;
         } else {
-            splice_plain(source, script, value, out)?;
+            splice_varints(source, script, value, out)?;
         }
     }
     let (column, tags) = (dense.keys_vals.as_bytes(), |index: usize| {
@@ -361,7 +361,7 @@ fn splice_dense(
 }
 
 /// Applies the script to a column of plain varints.
-fn splice_plain(
+fn splice_varints(
     column: &[u8],
     script: &EditScript,
     value: impl Fn(usize) -> i64,

@@ -13,7 +13,7 @@ pub(super) const GROWTH: usize = 4096;
 pub(super) struct GrowingTable<'a> {
     pub encoded: Vec<u8>,
     strings: StringTable<'a>,
-    /// The ids of the strings of the block; empty until the first call of [`id`](Self::id).
+    /// The ids of the strings of the block; empty until the first call of [`add`](Self::add).
     lookup: FxHashMap<&'a str, u32>,
     appended: FxHashMap<String, u32>,
     len: u32,
@@ -44,7 +44,7 @@ impl<'a> GrowingTable<'a> {
     }
 
     /// Returns the id of a string, which is never 0. A new string is appended to the table.
-    pub(super) fn id(&mut self, text: &str) -> u32 {
+    pub(super) fn add(&mut self, text: &str) -> u32 {
         if self.lookup.is_empty() {
             // Skips string 0, because id 0 ends the tags of each dense node, so no key or value may have it.
             let strings = (0..).zip(self.strings.iter()).skip(1);
@@ -60,8 +60,8 @@ impl<'a> GrowingTable<'a> {
         id
     }
 
-    /// Returns the id of a string as [`id`](Self::id) does, but 0 for the empty string.
-    pub(super) fn id_or_empty(&mut self, text: &str) -> u32 {
-        if text.is_empty() { 0 } else { self.id(text) }
+    /// Returns the id of a string as [`add`](Self::add) does, but 0 for the empty string.
+    pub(super) fn add_or_empty(&mut self, text: &str) -> u32 {
+        if text.is_empty() { 0 } else { self.add(text) }
     }
 }

@@ -4,7 +4,7 @@ use super::message::{EditedMessage, IdPlaces, NewField, for_each_field};
 use crate::error::{FormatError, FormatResult};
 use crate::osm::ObjectKind;
 use crate::pbf::block::delta::Delta;
-use crate::pbf::block::dense::put_no_tags;
+use crate::pbf::block::dense::put_empty_keys_vals;
 use crate::pbf::block::limits::check_parts;
 use crate::pbf::block::messages::{OnlyId, RelationMessage, object_id};
 use crate::pbf::block::object::put_deltas;
@@ -190,7 +190,7 @@ fn patch_dense(
     }
     let mut no_tags = Vec::new();
     if !has_tags {
-        put_no_tags(count, &mut no_tags);
+        put_empty_keys_vals(count, &mut no_tags);
     }
     EditedMessage {
         number: primitive_group::DENSE,
@@ -389,7 +389,7 @@ mod tests {
         block
     }
 
-    fn patched(block: &[u8]) -> Vec<u8> {
+    fn shift_ids(block: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         patch_ids(block, &mut Shifted, &mut out).unwrap();
         out
@@ -410,7 +410,7 @@ mod tests {
             block(&[&ways[..], &ways[1..]])
         };
         let (old, new) = (ways(old, &other), ways(new, &other_new));
-        assert_eq!(patched(&old), new);
+        assert_eq!(shift_ids(&old), new);
         let (mut ids, mut out) = (BlockWayIds::default(), Vec::new());
         ids.read(&old).unwrap();
         Shifted.replace_ids(ObjectKind::Way, &mut ids.ways);
@@ -487,7 +487,7 @@ mod tests {
         let (old, new) = ([-4, 2, 1 << 50], [996, 1002, (1 << 50) + 1000]);
         // Readers need the column of tags, so it is added.
         for tags in [&[][..], &[0, 0, 0]] {
-            assert_eq!(patched(&dense(&old, tags)), dense(&new, &[0, 0, 0]));
+            assert_eq!(shift_ids(&dense(&old, tags)), dense(&new, &[0, 0, 0]));
         }
         let node = |id: i64| {
             let node = [
@@ -497,7 +497,7 @@ mod tests {
             .concat();
             block(&[&[(primitive_group::NODES, &node)]])
         };
-        assert_eq!(patched(&node(-6)), node(994));
+        assert_eq!(shift_ids(&node(-6)), node(994));
         let relation = |id: u64, members: &[i64]| {
             let fields = message(&[
                 (relation::ROLES_SID, &[0, 0, 0, 0]),
@@ -508,7 +508,7 @@ mod tests {
             block(&[&[(primitive_group::RELATIONS, &relation)]])
         };
         let expected = relation(1003, &[12, 23, 31, 42]);
-        assert_eq!(patched(&relation(3, &[10, 20, 30, 40])), expected);
+        assert_eq!(shift_ids(&relation(3, &[10, 20, 30, 40])), expected);
     }
 
     #[test]

@@ -22,14 +22,14 @@ pub(crate) struct WayNodes {
 
 impl WayNodes {
     /// Returns the node references of all ways in `block`.
-    pub(crate) fn of(block: &Block<'_>) -> FormatResult<Self> {
+    pub(crate) fn from_block(block: &Block<'_>) -> FormatResult<Self> {
         let (mut refs, mut ways) = (Vec::new(), Vec::new());
         block.collect_refs(|| true, |_| true, &mut refs, &mut ways)?;
         Ok(Self { refs, ways })
     }
 
     /// Returns the node references of all ways in `group`, which is the content of a group or a part of it.
-    fn of_messages(group: &[u8]) -> FormatResult<Self> {
+    fn from_messages(group: &[u8]) -> FormatResult<Self> {
         let (mut nodes, mut messages) = (Self::default(), Fields::new(group));
         while let Some(message) = messages.next()? {
             if message.number == primitive_group::WAYS {
@@ -87,7 +87,7 @@ impl WayNodeLocations {
     /// Replaces unknown locations by those that the ways in `group` store. Ignores stored locations outside of the
     /// world. `group` is the content of a group or a part of it, `nodes` has the references of the ways in `group`, and
     /// `units` are the units of the block.
-    fn fill_in_stored(
+    fn fill_in_stored_locations(
         &mut self,
         group: &[u8],
         nodes: &WayNodes,
@@ -148,13 +148,13 @@ pub(crate) fn locate_ways(
         while !group.is_empty() {
             let (part, rest) = group.split_at(part_len(group)?);
             group = rest;
-            let nodes = WayNodes::of_messages(part)?;
+            let nodes = WayNodes::from_messages(part)?;
             found.locations.clear();
             found.stored.clear();
             if !nodes.ways.is_empty() {
                 find(&nodes, &mut found.locations)?;
                 if found.locations.contains(&None) {
-                    found.fill_in_stored(part, &nodes, &block.units)?;
+                    found.fill_in_stored_locations(part, &nodes, &block.units)?;
                 }
                 count(&nodes, &found)?;
             }
@@ -236,7 +236,7 @@ impl MovedWays {
         found.changes_units = found.units != block.units;
         let changes_units = found.changes_units;
         let may_move = |way: usize| moved.binary_search(&way).is_ok();
-        block.for_each_way_with_locations(
+        block.for_each_wanted_way(
             |way| changes_units || may_move(way),
             |number, refs, old| {
                 let Some(old) = old else {
@@ -495,7 +495,7 @@ mod tests {
             builder.end_block();
             let payload = builder.take_blocks().remove(0).payload;
             let block = Block::parse(&payload).unwrap();
-            let nodes = WayNodes::of(&block).unwrap();
+            let nodes = WayNodes::from_block(&block).unwrap();
             let has_moved = |at: &usize| nodes.refs[*at] % 5 == 0;
             let moved = (0..nodes.refs.len()).filter(has_moved).collect();
             // Node 10 has lost its location, and node 15 is where it was.

@@ -1,7 +1,7 @@
 //! Removes metadata from an encoded block. All other fields are copied without decoding.
 
 use crate::error::{FormatError, FormatResult};
-use crate::pbf::block::dense::{DenseNodes, put_no_tags};
+use crate::pbf::block::dense::{DenseNodes, put_empty_keys_vals};
 use crate::pbf::block::messages::RawInfo;
 use crate::pbf::block::outline::{Group, Message, StringTable};
 use crate::pbf::encode::dense_columns::InfoColumn;
@@ -290,7 +290,7 @@ fn clean_dense(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> Format
     }
     put_packed_field(out, dense_nodes::DENSEINFO, &info);
     if dense.keys_vals.is_empty() {
-        put_no_tags(dense.len(), out);
+        put_empty_keys_vals(dense.len(), out);
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ pub struct EditScript(Vec<EditOp>);
 impl EditScript {
     /// Returns the script that keeps each object for which `objects` yields `true`, and drops the others. `objects`
     /// yields one value per object, in block order.
-    pub(crate) fn keeping(objects: impl IntoIterator<Item = bool>) -> Self {
+    pub(crate) fn from_kept_flags(objects: impl IntoIterator<Item = bool>) -> Self {
         let mut script = Self::default();
         for stays in objects {
             if stays {

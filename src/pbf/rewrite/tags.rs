@@ -32,7 +32,7 @@ impl<'a> NewTags<'a> {
 
     /// Returns the string id of a key or a value. A new string is appended to the string table of the block.
     pub(crate) fn string_id(&mut self, text: &str) -> u32 {
-        self.strings.id(text)
+        self.strings.add(text)
     }
 
     /// Sets the tags of the object with the given index. `tags` has the string ids of keys and values, which alternate.
@@ -80,9 +80,9 @@ impl<'o> PendingTags<'o> {
         while let Some(field) = fields.next()? {
             match field.number {
                 primitive_group::NODES | primitive_group::WAYS | primitive_group::RELATIONS => {
-                    match self.take(1) {
+                    match self.take_tags_of_next(1) {
                         [(_, tags)] => {
-                            let message = with_tags(field.bytes()?, tags)?;
+                            let message = message_with_tags(field.bytes()?, tags)?;
                             put_bytes_field(out, field.number, &message);
                         }
                         _ => out.extend_from_slice(field.raw),
@@ -91,10 +91,10 @@ impl<'o> PendingTags<'o> {
                 primitive_group::DENSE => {
                     let message = field.bytes()?;
                     let (start, dense) = (self.index, DenseNodes::parse(message)?);
-                    match self.take(dense.len()) {
+                    match self.take_tags_of_next(dense.len()) {
                         [] => out.extend_from_slice(field.raw),
                         objects => {
-                            let message = dense_with_tags(message, &dense, objects, start)?;
+                            let message = dense_nodes_with_tags(message, &dense, objects, start)?;
                             put_bytes_field(out, field.number, &message);
                         }
                     }
@@ -106,7 +106,7 @@ impl<'o> PendingTags<'o> {
     }
 
     /// Skips the next `count` objects of the block, and returns their new tags, each with the index of its object.
-    fn take(&mut self, count: usize) -> &'o [(usize, Vec<u32>)] {
+    fn take_tags_of_next(&mut self, count: usize) -> &'o [(usize, Vec<u32>)] {
         self.index += count;
         let taken = self.left.partition_point(|(index, _)| *index < self.index);
         let (taken, left) = self.left.split_at(taken);
@@ -116,7 +116,7 @@ impl<'o> PendingTags<'o> {
 }
 
 /// Returns a Node, Way or Relation message with `tags` in place of its tags.
-fn with_tags(message: &[u8], tags: &[u32]) -> FormatResult<Vec<u8>> {
+fn message_with_tags(message: &[u8], tags: &[u32]) -> FormatResult<Vec<u8>> {
     let (mut keys, mut values) = (Vec::new(), Vec::new());
     for tag in tags.chunks_exact(2) {
         put_varint(&mut keys, u64::from(tag[0]));
@@ -141,7 +141,7 @@ fn with_tags(message: &[u8], tags: &[u32]) -> FormatResult<Vec<u8>> {
 }
 
 /// Returns a DenseNodes message with the new tags in `objects`. `start` is the index in the block of the first node.
-fn dense_with_tags(
+fn dense_nodes_with_tags(
     message: &[u8],
     dense: &DenseNodes<'_>,
     objects: &[(usize, Vec<u32>)],

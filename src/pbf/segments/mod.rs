@@ -64,7 +64,7 @@ pub(crate) enum BlobSegments<'a> {
 
 impl<'a> BlobSegments<'a> {
     /// Returns the segments, if they can be copied.
-    pub(crate) const fn found(self) -> Option<Segmented<'a>> {
+    pub(crate) const fn into_segmented(self) -> Option<Segmented<'a>> {
         match self {
             Self::Found(segments) => Some(segments),
             Self::None | Self::Wrong => None,
@@ -76,11 +76,11 @@ impl<'a> BlobSegments<'a> {
 pub(crate) fn may_have_segments(data: &[u8]) -> bool {
     let body = data.split_last_chunk::<CHECKSUM_LEN>();
     let body = body.and_then(|(body, _)| body.strip_suffix(&END));
-    body.is_some_and(|body| has_header(body) && body.ends_with(&MARKER))
+    body.is_some_and(|body| has_zlib_header(body) && body.ends_with(&MARKER))
 }
 
 /// Whether zlib data begins with a header that declares deflate and no dictionary.
-fn has_header(data: &[u8]) -> bool {
+fn has_zlib_header(data: &[u8]) -> bool {
     const DEFLATE: u8 = 8;
     const DICTIONARY: u8 = 1 << 5;
     match data.first_chunk::<HEADER_LEN>() {

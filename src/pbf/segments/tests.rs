@@ -96,7 +96,7 @@ fn noise(len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn an_encoder_compresses_as_if_it_were_new() {
+fn a_used_encoder_compresses_like_a_new_one() {
     let columns = |seed: usize, len: usize| {
         let column = noise(len + seed).split_off(seed);
         let mut dense = Vec::new();

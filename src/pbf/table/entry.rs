@@ -160,8 +160,10 @@ impl BlobEntry {
 
     /// Returns the entry of the same blob after the attributes in `removed`, other than `visible`, are removed from its
     /// objects.
-    pub(crate) fn after_removal_of(&self, removed: InfoFields) -> Self {
-        let statistics = self.statistics.map(|found| found.after_removal_of(removed));
+    pub(crate) fn without_attributes(&self, removed: InfoFields) -> Self {
+        let statistics = self
+            .statistics
+            .map(|found| found.without_attributes(removed));
         Self {
             statistics,
             ..*self

@@ -99,8 +99,8 @@ impl IdFacts {
         self.last_version = version;
     }
 
-    /// Adds a column of at least one node id, as [`add_run`](Self::add_run) does.
-    pub(super) fn add_ascending(
+    /// Adds a column of at least one node id, as [`add_node_run`](Self::add_node_run) does.
+    pub(super) fn add_id_column(
         &mut self,
         mut deltas: Varints<'_>,
         last_version: impl FnOnce() -> FormatResult<i64>,
@@ -109,13 +109,13 @@ impl IdFacts {
         while !deltas.is_done() {
             run.add(deltas.read_sums(&mut ids, &mut last)?);
         }
-        self.add_run(&run, last_version)
+        self.add_node_run(&run, last_version)
     }
 
     /// Adds successive node ids and returns `true` if the ids are positive and ascending, and come after all ids added
     /// before, as in nearly all blocks. Otherwise, returns `false` and adds nothing. `last_version` must return the
     /// version of the last node.
-    pub(super) fn add_run(
+    pub(super) fn add_node_run(
         &mut self,
         run: &NodeRun,
         last_version: impl FnOnce() -> FormatResult<i64>,
@@ -144,7 +144,7 @@ impl IdFacts {
     }
 
     /// Sets the kinds, the number of objects, the id range and the order flags of `entry`.
-    pub(in crate::pbf) fn fill(&self, entry: &mut BlobEntry) {
+    pub(in crate::pbf) fn fill_entry(&self, entry: &mut BlobEntry) {
         let of = |kind: ObjectKind| &self.kinds[kind as usize];
         let found = ObjectKind::ALL
             .into_iter()

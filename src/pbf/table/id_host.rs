@@ -123,7 +123,7 @@ pub(super) fn read_part(bytes: &[u8]) -> FormatResult<Vec<u8>> {
 /// Decodes the directory in the given frame.
 pub(super) fn read_directory(frame: &[u8]) -> FormatResult<Vec<u8>> {
     let (body, _) = split_data_blob(frame).ok_or_else(damage_error)?;
-    let payload = payload_of(body)?.ok_or_else(damage_error)?;
+    let payload = stored_payload(body)?.ok_or_else(damage_error)?;
     let host = Host::parse(&payload, TITLE_OF_IDS).ok_or_else(damage_error)?;
     if host.numbers != IdParts::Directory.name() {
         return Err(damage_error());
@@ -134,13 +134,13 @@ pub(super) fn read_directory(frame: &[u8]) -> FormatResult<Vec<u8>> {
 
 /// Whether `body`, a whole Blob message, has both objects and a part of a table of ids.
 pub(super) fn is_id_host(body: &[u8]) -> bool {
-    let payload = payload_of(body).ok().flatten();
+    let payload = stored_payload(body).ok().flatten();
     payload.is_some_and(|payload| Host::parse(&payload, TITLE_OF_IDS).is_some())
 }
 
 /// Returns the payload of a Blob message. Returns `None` unless the message stores the payload uncompressed as zlib
 /// data.
-fn payload_of(body: &[u8]) -> FormatResult<Option<Vec<u8>>> {
+fn stored_payload(body: &[u8]) -> FormatResult<Option<Vec<u8>>> {
     let blob = Blob::parse(body)?;
     let is_zlib = blob.encoding == Encoding::Zlib;
     Ok(is_zlib.then(|| stored_content(blob.data)).flatten())

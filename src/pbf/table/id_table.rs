@@ -7,7 +7,7 @@
 
 use super::entry::BlobEntry;
 use super::id_host::{TITLE_OF_IDS, read_directory, read_part};
-use super::strings_blob::{read_strings, split_data_blob, trailer_number};
+use super::strings_blob::{parse_trailer_number, read_strings, split_data_blob};
 use super::toc::MAGIC;
 use crate::deflate::stored::CHECKSUM_LEN;
 use crate::error::{FormatError, FormatResult};
@@ -264,7 +264,7 @@ impl IdDirectory {
     /// Returns the size in bytes of the directory's frame, read from the last [`ID_TABLE_TAIL_LEN`] bytes of a table of
     /// version 1. Returns `None` if `tail` is not the end of such a table.
     pub fn frame_len(tail: &[u8]) -> Option<u64> {
-        trailer_number(tail, TRAILER_TITLE, LEN_DIGITS)
+        parse_trailer_number(tail, TRAILER_TITLE, LEN_DIGITS)
     }
 
     /// Reads the directory from its frame. `is_alone` states whether the blobs of the table have no objects, as in
@@ -450,7 +450,7 @@ mod tests {
     }
 
     impl Table {
-        fn of(objects: &[(ObjectKind, u64, u32)]) -> Self {
+        fn build(objects: &[(ObjectKind, u64, u32)]) -> Self {
             let mut builder = IdTableBuilder::default();
             let mut contents = Vec::new();
             for (kind, rank, blob) in objects {
@@ -500,7 +500,7 @@ mod tests {
     #[test]
     fn a_table_lists_the_blob_of_each_id_and_few_others() {
         let objects = objects();
-        let table = Table::of(&objects);
+        let table = Table::build(&objects);
         let directory = table.directory();
         assert_eq!(directory.fingerprint, 77);
         let mut ranges = Vec::new();
@@ -534,12 +534,12 @@ mod tests {
 
     #[test]
     fn an_empty_table_has_a_directory() {
-        assert_eq!(Table::of(&[]).directory().sections, []);
+        assert_eq!(Table::build(&[]).directory().sections, []);
     }
 
     #[test]
     fn a_directory_with_an_oversized_section_is_refused() {
-        let mut directory = Table::of(&objects()[149_990..]).directory();
+        let mut directory = Table::build(&objects()[149_990..]).directory();
         directory.sections.truncate(1);
         directory.sections[0].place = 9..9 + MAX_TABLE_FRAME_LEN;
         assert!(IdDirectory::decode(&directory.encode()).is_ok());
@@ -548,8 +548,8 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_an_error() {
-        let table = Table::of(&objects()[99_990..]);
+    fn a_damaged_table_is_refused() {
+        let table = Table::build(&objects()[99_990..]);
         let directory = table.directory();
         let section = &directory.sections[0];
         let place = section.place.start as usize..section.place.end as usize;

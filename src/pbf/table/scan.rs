@@ -15,8 +15,7 @@ use crate::pbf::block::outline::{
 use crate::pbf::block::parsed::Block;
 use crate::pbf::block::string_faults::{TextFault, check_strings};
 use crate::pbf::wire::schema::{object, relation, string_table, way};
-use crate::pbf::wire::{Field, Fields, Value};
-use crate::pbf::wire::{Varints, count_varints};
+use crate::pbf::wire::{Field, Fields, Value, Varints, count_varints};
 use twox_hash::XxHash3_64;
 
 /// Fills in the facts in `entry` about the contents of a blob from its payload, and marks the entry as verified. Leaves
@@ -80,11 +79,12 @@ pub(crate) fn scan_for_oddities(payload: &[u8], entry: &mut BlobEntry) -> Format
     }
     let mut odd = scan.odd;
     odd.has_inexpressible = !scan.strings.are_expressible;
-    odd.has_empty_keys |= scan.strings.empty.iter().any(|empty| scan.keys.has(*empty));
+    let is_key = |string: &_| scan.keys.is_key(*string);
+    odd.has_empty_keys |= scan.strings.empty.iter().any(is_key);
     odd.has_repeated_keys = scan.keys.has_repeated;
     if scan
         .keys
-        .has_equal_texts(BlockOutline::parse(payload)?.string_table)?
+        .has_equal_keys(BlockOutline::parse(payload)?.string_table)?
     {
         let contents = Block::parse(payload)?.check_contents()?;
         odd.has_repeated_keys = contents.faulty_tags.repeated > 0;
@@ -198,7 +198,7 @@ impl TableScan {
                     largest_string = largest_string.max(columns.roles.add(&field)?)
                 }
                 relation::MEMIDS if kind == ObjectKind::Relation => {
-                    columns.members.count(&field)?
+                    columns.members.count_values(&field)?
                 }
                 relation::TYPES if kind == ObjectKind::Relation => drop(columns.kinds.add(&field)?),
                 object::INFO => {
@@ -208,12 +208,12 @@ impl TableScan {
                         self.flags.set(BlobFlags::DELETED, true);
                     }
                 }
-                way::REFS if kind == ObjectKind::Way => columns.refs.count(&field)?,
+                way::REFS if kind == ObjectKind::Way => columns.refs.count_values(&field)?,
                 way::LAT | way::LON if kind == ObjectKind::Way => {
                     self.flags.set(BlobFlags::LOCATIONS, true);
                     match field.number {
-                        way::LAT => columns.lats.count(&field)?,
-                        _ => columns.lons.count(&field)?,
+                        way::LAT => columns.lats.count_values(&field)?,
+                        _ => columns.lons.count_values(&field)?,
                     }
                 }
                 _ => {}
@@ -249,7 +249,7 @@ impl TableScan {
             dense.check_coordinates()?;
         }
         let last_version = || last_version(dense);
-        let is_added = self.ids.add_ascending(dense.ids.values(), last_version)?;
+        let is_added = self.ids.add_id_column(dense.ids.values(), last_version)?;
         self.add_missing_dense_ids(dense, is_added)
     }
 
@@ -269,7 +269,7 @@ impl TableScan {
             run.add(ids);
             visit(ids, locations)
         })?;
-        let is_added = self.ids.add_run(&run, || last_version(dense))?;
+        let is_added = self.ids.add_node_run(&run, || last_version(dense))?;
         self.add_missing_dense_ids(dense, is_added)
     }
 
@@ -329,7 +329,7 @@ impl TableScan {
         entry.flags.set(BlobFlags::HAS_TABLE, has_table);
         entry.flags.set(BlobFlags::SCANNED, true);
         entry.flags.set(BlobFlags::VERIFIED, self.measures);
-        self.ids.fill(entry);
+        self.ids.fill_entry(entry);
         if !self.measures {
             return (self.counts, self.ids.repeated_count());
         }
@@ -480,7 +480,7 @@ impl ColumnFacts {
     }
 
     /// Counts the values of a packed run or a single varint.
-    fn count(&mut self, field: &Field<'_>) -> FormatResult<()> {
+    fn count_values(&mut self, field: &Field<'_>) -> FormatResult<()> {
         self.values += match field.value {
             Value::Bytes(run) => count_varints(run),
             _ => field.varint().map(|_| 1)?,

@@ -207,7 +207,7 @@ fn count_positive(deltas: Varints<'_>) -> FormatResult<u64> {
 
 impl ObjectStatistics {
     /// Returns the statistics of the same objects after the attributes in `removed` are removed.
-    pub(crate) fn after_removal_of(mut self, removed: InfoFields) -> Self {
+    pub(crate) fn without_attributes(mut self, removed: InfoFields) -> Self {
         if removed.contains(InfoFields::TIMESTAMP) {
             (self.first_timestamp, self.last_timestamp) = (0, 0);
         }

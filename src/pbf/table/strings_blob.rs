@@ -56,7 +56,7 @@ pub(super) fn split_into_strings(text: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the number in the last string of a table. This string consists of `title` and `digits` decimal digits.
 /// Returns `None` unless `tail` ends with the string and the checksum of its blob.
-pub(super) fn trailer_number(tail: &[u8], title: &str, digits: usize) -> Option<u64> {
+pub(super) fn parse_trailer_number(tail: &[u8], title: &str, digits: usize) -> Option<u64> {
     let len = title.len() + digits;
     let trailer = tail.get(tail.len().checked_sub(len + CHECKSUM_LEN)?..)?;
     let number = trailer.get(..len)?.strip_prefix(title.as_bytes())?;

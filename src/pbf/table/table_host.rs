@@ -41,7 +41,7 @@ pub(super) fn host_payload(
     text: &[&str],
 ) -> FormatResult<HostPayload> {
     let objects = encode_with_title(objects, &[title, numbers])?;
-    let (message, others) = split_strings(&objects)?;
+    let (message, others) = split_string_table(&objects)?;
     let (mut fields, mut count) = (Fields::new(message), 0u32);
     for _ in 0..3 {
         fields.next()?;
@@ -94,7 +94,7 @@ fn encode_with_title(objects: &[u8], title: &[&str]) -> FormatResult<Vec<u8>> {
 }
 
 /// Splits a payload that begins with its string table into the StringTable message and the bytes after it.
-pub(super) fn split_strings(payload: &[u8]) -> FormatResult<(&[u8], &[u8])> {
+pub(super) fn split_string_table(payload: &[u8]) -> FormatResult<(&[u8], &[u8])> {
     let mut fields = Fields::new(payload);
     match fields.next()? {
         Some(field) if field.number == primitive_block::STRINGTABLE => {
@@ -123,7 +123,7 @@ impl<'a> Host<'a> {
     /// Divides a payload into its parts. Returns `None` if the payload is not that of a host, or if its objects are
     /// damaged.
     pub fn parse(payload: &'a [u8], title: &str) -> Option<Self> {
-        let (message, others) = split_strings(payload).ok()?;
+        let (message, others) = split_string_table(payload).ok()?;
         let mut fields = Fields::new(message);
         let mut next = || fields.next().ok().flatten()?.bytes().ok();
         let (_, found, description) = (next()?, next()?, next()?);

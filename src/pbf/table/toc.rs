@@ -301,17 +301,17 @@ impl Toc {
             .and_then(|count| usize::try_from(count).ok())
             .ok_or_else(damaged)?;
         let columns = Columns::parse(fields)?;
-        toc.entries = columns.entries(count, data_start)?;
+        toc.entries = columns.decode_entries(count, data_start)?;
         Ok(toc)
     }
 }
 
 impl Columns<'_> {
     /// Decodes `count` entries. The data frames of the file begin at offset `data_start`.
-    fn entries(&self, count: usize, data_start: u64) -> FormatResult<Vec<BlobEntry>> {
+    fn decode_entries(&self, count: usize, data_start: u64) -> FormatResult<Vec<BlobEntry>> {
         let range = || FormatError::new("a value is out of range");
         let get = |number, delta_coded| self.get(number, delta_coded);
-        refuse_several_blobs(get(column::BLOBS, false), count)?;
+        check_blobs_per_entry(get(column::BLOBS, false), count)?;
         let plain = PLAIN_COLUMNS.iter();
         let mut plain: Vec<_> = plain.map(|column| get(column.number, true)).collect();
         let mut gaps = get(column::OFFSET_GAP, false);
@@ -363,7 +363,7 @@ impl Columns<'_> {
 }
 
 /// Fails if any of `count` entries covers several blobs.
-fn refuse_several_blobs(mut blobs: ColumnReader<'_>, count: usize) -> FormatResult<()> {
+fn check_blobs_per_entry(mut blobs: ColumnReader<'_>, count: usize) -> FormatResult<()> {
     // A few bytes can stand for a run of any number of values, so only `count` values are read.
     for _ in 0..count {
         match blobs.next()? {

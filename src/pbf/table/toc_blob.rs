@@ -279,27 +279,27 @@ impl TocPart {
         // The checksum of the whole blob is not compared, because it does not show whether the table or the objects are
         // damaged.
         let payload = stored_content(blob.data);
-        Ok(payload.as_deref().and_then(Self::of_payload))
+        Ok(payload.as_deref().and_then(Self::from_payload))
     }
 
-    fn of_payload(payload: &[u8]) -> Option<Self> {
+    fn from_payload(payload: &[u8]) -> Option<Self> {
         if let Some(host) = Host::parse(payload, TITLE) {
-            let (version, number, of) = part_numbers(host.numbers)?;
+            let (version, number, of) = parse_part_numbers(host.numbers)?;
             let mut objects = Vec::new();
             host.put_objects(&mut objects);
             // If the text is damaged, the part has no text, but the objects are kept.
             let strings = host.text().unwrap_or_default();
-            let part = Self::of_strings(strings.iter(), (number, of), Some(objects));
+            let part = Self::from_strings(strings.iter(), (number, of), Some(objects));
             return (version == BESIDE_OBJECTS).then_some(part);
         }
         let strings = sole_string_table(payload).ok()??;
-        let (version, number, of) = part_numbers(strings.get(2).ok()?)?;
+        let (version, number, of) = parse_part_numbers(strings.get(2).ok()?)?;
         let is_part = version == ALONE && strings.get(1).ok()? == TITLE;
-        let part = Self::of_strings(strings.iter().skip(3), (number, of), None);
+        let part = Self::from_strings(strings.iter().skip(3), (number, of), None);
         is_part.then_some(part)
     }
 
-    fn of_strings<'a>(
+    fn from_strings<'a>(
         strings: impl Iterator<Item = &'a str>,
         (number, of): (u64, u64),
         objects: Option<Vec<u8>>,
@@ -323,7 +323,7 @@ impl TocPart {
 
 /// Parses a string like `version 2, part 1 of 3` into the version, the number of the part and the number of parts.
 /// Returns `None` for another string.
-fn part_numbers(text: &str) -> Option<(&str, u64, u64)> {
+fn parse_part_numbers(text: &str) -> Option<(&str, u64, u64)> {
     let (version, rest) = text.split_once(", part ")?;
     let (number, of) = rest.split_once(" of ")?;
     Some((version, number.parse().ok()?, of.parse().ok()?))
@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_an_error() {
+    fn a_truncated_table_is_an_error() {
         for hosts in [hosts(0), hosts(1), hosts(2)] {
             let frames = encode_toc_frames(b"some table", 99, &hosts, false).unwrap();
             for index in 0..frames.len() {

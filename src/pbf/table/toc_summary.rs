@@ -63,7 +63,11 @@ impl TocSummary {
     /// Computes the summary of the entries of a file. `sorted` states whether the objects are in canonical order;
     /// `None` if unknown. `flags` states whether the file has a spatial layout and a table of ids. Returns `None`
     /// unless each blob has objects of one kind only and all facts about each blob are known.
-    pub(crate) fn of(entries: &[BlobEntry], sorted: Option<bool>, flags: TocFlags) -> Option<Self> {
+    pub(crate) fn from_entries(
+        entries: &[BlobEntry],
+        sorted: Option<bool>,
+        flags: TocFlags,
+    ) -> Option<Self> {
         let mut summary = Self {
             sorted,
             is_spatial: flags.spatial,
@@ -319,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_reads_back_only_undamaged_and_from_its_own_file() {
+    fn a_damaged_or_foreign_summary_is_refused() {
         for (entries, sorted) in [
             (entries(), Some(false)),
             (entries(), None),
@@ -330,7 +334,7 @@ mod tests {
                 id_table: sorted.is_none(),
                 ..TocFlags::default()
             };
-            let summary = TocSummary::of(&entries, sorted, flags).unwrap();
+            let summary = TocSummary::from_entries(&entries, sorted, flags).unwrap();
             assert!(summary.sample.len() <= SAMPLE_BLOBS);
             let bytes = summary.encode(POINTER);
             assert!(bytes.len() < 600, "{}", bytes.len());
@@ -352,7 +356,7 @@ mod tests {
     #[test]
     fn a_summary_with_too_many_or_equal_samples_is_refused() {
         let flags = TocFlags::default();
-        let summary = TocSummary::of(&entries(), Some(true), flags).unwrap();
+        let summary = TocSummary::from_entries(&entries(), Some(true), flags).unwrap();
         let with = |sample: Vec<u64>| {
             let changed = TocSummary {
                 sample,
@@ -367,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blob_with_unknown_facts_leaves_no_summary() {
+    fn a_blob_with_unknown_facts_prevents_a_summary() {
         let changes: [fn(&mut BlobEntry); 4] = [
             |entry| entry.statistics = None,
             |entry| entry.payload_len = 0,
@@ -377,7 +381,10 @@ mod tests {
         for change in changes {
             let mut entries = entries();
             change(&mut entries[4]);
-            assert_eq!(TocSummary::of(&entries, None, TocFlags::default()), None);
+            assert_eq!(
+                TocSummary::from_entries(&entries, None, TocFlags::default()),
+                None
+            );
         }
     }
 
@@ -387,7 +394,7 @@ mod tests {
         for entry in &mut entries {
             (entry.min_id, entry.max_id) = (5, 5);
         }
-        let summary = TocSummary::of(&entries, None, TocFlags::default()).unwrap();
+        let summary = TocSummary::from_entries(&entries, None, TocFlags::default()).unwrap();
         assert_eq!(summary.further_versions, 2);
     }
 }

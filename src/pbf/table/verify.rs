@@ -46,7 +46,7 @@ pub(crate) fn scan_ids(payload: &[u8], entry: &mut BlobEntry) -> FormatResult<()
     for group in &BlockOutline::parse(payload)?.groups {
         group.try_for_each(|message| add_ids(message, &mut ids))?;
     }
-    ids.fill(entry);
+    ids.fill_entry(entry);
     Ok(())
 }
 
@@ -95,7 +95,7 @@ fn add_dense_ids(message: &[u8], ids: &mut IdFacts) -> FormatResult<()> {
             column.add(&field)?;
         }
     }
-    if column.is_empty() || ids.add_ascending(column.values(), || Ok(0))? {
+    if column.is_empty() || ids.add_id_column(column.values(), || Ok(0))? {
         return Ok(());
     }
     let (mut deltas, mut id) = (column.values(), 0i64);

@@ -215,7 +215,7 @@ impl<'a> Fields<'a> {
                 Value::Bytes(self.take(usize::try_from(len).unwrap_or(usize::MAX))?)
             }
             5 => self.take(4).map(|_| Value::Other)?,
-            other => return Err(unknown_wire_type(other)),
+            other => return Err(unknown_wire_type_error(other)),
         };
         // The range is always valid. `get` lets the compiler remove the access where `raw` is unused. The compiler
         // would keep an index expression, because indexing can panic.
@@ -234,7 +234,7 @@ impl<'a> Fields<'a> {
 }
 
 #[cold]
-fn unknown_wire_type(found: u64) -> FormatError {
+fn unknown_wire_type_error(found: u64) -> FormatError {
     FormatError::with(format!("wire type {found} is not in use"))
 }
 
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn every_length_reads_the_same_with_and_without_bytes_behind_it() {
+    fn varints_read_the_same_whatever_bytes_follow() {
         for bits in 0..=64u32 {
             let value = u64::MAX.checked_shr(64 - bits).unwrap_or(0);
             for behind in 0..12 {
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn many_varints_are_written_as_single_ones_are() {
+    fn batched_varints_equal_single_varints() {
         let mut random = Random(8);
         for most_bits in [6, 7, 13, 30, 55, 57, 64] {
             let values: Vec<i64> = (0..500)

@@ -99,7 +99,7 @@ impl Varints<'_> {
             if let Some(registers) = registers
                 && sum.unsigned_abs() < FAR_FROM_OVERFLOW
             {
-                let count = self.fill_wide_sums(registers, &mut sums, &mut sum);
+                let count = self.fill_sums_in_registers(registers, &mut sums, &mut sum);
                 sums[..count].iter().for_each(|sum| f(*sum, 1));
                 if count > 0 {
                     continue;
@@ -151,7 +151,7 @@ impl Varints<'_> {
             if let Some(registers) = registers
                 && count >= MANY
             {
-                let read = self.add_wide_values(registers, count, &mut sum);
+                let read = self.add_values_in_registers(registers, count, &mut sum);
                 count -= read;
                 if read > 0 {
                     continue;
@@ -178,7 +178,7 @@ impl Varints<'_> {
         mut sum: i64,
     ) -> Result<i64, FormatError> {
         loop {
-            let count = self.fill_short_sums(registers, sums, &mut sum);
+            let count = self.fill_sums_of_short_values(registers, sums, &mut sum);
             let Some((place, rest)) = sums[count..].split_first_mut() else {
                 return Ok(sum);
             };
@@ -197,7 +197,7 @@ impl Varints<'_> {
     ) -> Result<&'s [i64], FormatError> {
         let mut count = 0;
         if let Some(registers) = registers {
-            count = self.fill_wide_sums(registers, sums, sum);
+            count = self.fill_sums_in_registers(registers, sums, sum);
         }
         while let Some(place) = sums.get_mut(count)
             && (count == 0 || registers.is_none())
@@ -249,14 +249,14 @@ impl Varints<'_> {
     /// `sums` or of the run, and at a value that is longer or cut off. Sets `sum` to the last sum, and returns the
     /// number of values.
     #[inline]
-    fn fill_short_sums(
+    fn fill_sums_of_short_values(
         &mut self,
         registers: Option<WideRegisters>,
         sums: &mut [i64],
         sum: &mut i64,
     ) -> usize {
         if let Some(registers) = registers {
-            return self.fill_wide_sums(registers, sums, sum);
+            return self.fill_sums_in_registers(registers, sums, sum);
         }
         let mut count = 0;
         while let Some(places) = sums[count..].first_chunk_mut::<2>() {
@@ -285,13 +285,18 @@ impl Varints<'_> {
 
     /// Reads at most `count` values of at most eight bytes, and adds them to `sum`. Returns the number of values.
     #[inline(never)]
-    fn add_wide_values(&mut self, registers: WideRegisters, count: usize, sum: &mut i64) -> usize {
-        self.fill_wide_sums(registers, &mut [0; 64][..count.min(64)], sum)
+    fn add_values_in_registers(
+        &mut self,
+        registers: WideRegisters,
+        count: usize,
+        sum: &mut i64,
+    ) -> usize {
+        self.fill_sums_in_registers(registers, &mut [0; 64][..count.min(64)], sum)
     }
 
-    /// Does the same as [`fill_short_sums`](Self::fill_short_sums), always in `registers`.
+    /// Does the same as [`fill_sums_of_short_values`](Self::fill_sums_of_short_values), always in `registers`.
     #[inline]
-    fn fill_wide_sums(
+    fn fill_sums_in_registers(
         &mut self,
         registers: WideRegisters,
         sums: &mut [i64],
@@ -330,7 +335,7 @@ mod tests {
 
     /// Reads a run byte by byte. Returns the sums of its whole values, the offset after each value, and the error at
     /// the first malformed value.
-    fn slow_sums(run: &[u8], sum: i64) -> (Vec<i64>, Vec<usize>, Option<FormatError>) {
+    fn read_sums_bytewise(run: &[u8], sum: i64) -> (Vec<i64>, Vec<usize>, Option<FormatError>) {
         let (mut sums, mut ends, mut pos, mut sum) = (Vec::new(), Vec::new(), 0, sum);
         while pos < run.len() {
             match read_varint_bytewise(run, &mut pos) {
@@ -343,9 +348,9 @@ mod tests {
         (sums, ends, None)
     }
 
-    /// Compares all functions that read sums with [`slow_sums`], for at most `room` values at a time.
-    fn check_run(run: &[u8], room: usize) {
-        let (sums, ends, error) = slow_sums(run, -7);
+    /// Compares all functions that read sums with [`read_sums_bytewise`], for at most `room` values at a time.
+    fn check_sums_of_run(run: &[u8], room: usize) {
+        let (sums, ends, error) = read_sums_bytewise(run, -7);
         let count = room.min(sums.len());
         let at_end = read_varint_bytewise(&[], &mut 0).unwrap_err();
         let end = |count: usize| count.checked_sub(1).map_or(0, |last| ends[last]);
@@ -418,9 +423,9 @@ mod tests {
         }
     }
 
-    /// Compares `for_each_sum` with [`slow_sums`].
+    /// Compares `for_each_sum` with [`read_sums_bytewise`].
     fn check_for_each_sum(run: &[u8]) {
-        let (sums, _, error) = slow_sums(run, 0);
+        let (sums, _, error) = read_sums_bytewise(run, 0);
         let (mut sum, mut overflows, mut pos) = (0i128, false, 0);
         for _ in &sums {
             sum += i128::from(zigzag_decode(read_varint_bytewise(run, &mut pos).unwrap()));
@@ -448,7 +453,7 @@ mod tests {
                 put_varint(&mut run, random.bits(64) >> (64 - bits));
             }
             for room in [0, 1, 8, 9, 64, 65, 200] {
-                check_run(&run, room);
+                check_sums_of_run(&run, room);
             }
             check_for_each_sum(&run);
         }
@@ -468,8 +473,8 @@ mod tests {
                         &vec![4; behind],
                     ];
                     let run = run.concat();
-                    check_run(&run, before + 1);
-                    check_run(&run, 200);
+                    check_sums_of_run(&run, before + 1);
+                    check_sums_of_run(&run, 200);
                     check_for_each_sum(&run);
                 }
             }
@@ -482,7 +487,7 @@ mod tests {
             let mut run = vec![2];
             run.extend(vec![0x80; len - 1]);
             run.extend([0, 2]);
-            check_run(&run, 3);
+            check_sums_of_run(&run, 3);
         }
     }
 
@@ -499,9 +504,9 @@ mod tests {
         ]
         .iter()
         .for_each(|value| put_varint(&mut run, *value));
-        check_run(&run, 6);
+        check_sums_of_run(&run, 6);
         check_for_each_sum(&run);
-        check_run(
+        check_sums_of_run(
             &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f].repeat(30),
             40,
         );

@@ -122,7 +122,7 @@ fn store_totals(run: &[u8], mut places: &mut [MaybeUninit<i64>], sum: i64) -> Pa
         for group in now.chunks_mut(8) {
             let start = _mm512_permutexvar_epi8(eights, starts);
             let encoded = _mm512_permutexvar_epi8(_mm512_add_epi8(start, within), window);
-            let sums = _mm512_add_epi64(prefix_sums(zigzag_decoded(decode_varints(encoded))), last);
+            let sums = _mm512_add_epi64(prefix_sums(decode_zigzags(decode_varints(encoded))), last);
             store(sums, group);
             last = _mm512_permutexvar_epi64(_mm512_set1_epi64(group.len() as i64 - 1), sums);
             starts = _mm512_alignr_epi64(_mm512_setzero_si512(), starts, 1);
@@ -179,7 +179,7 @@ fn decode_varints(encoded: __m512i) -> __m512i {
 /// Decodes eight zigzag-coded numbers.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn zigzag_decoded(values: __m512i) -> __m512i {
+fn decode_zigzags(values: __m512i) -> __m512i {
     let odd = _mm512_and_si512(values, _mm512_set1_epi64(1));
     let signs = _mm512_sub_epi64(_mm512_setzero_si512(), odd);
     _mm512_xor_si512(_mm512_srli_epi64(values, 1), signs)

@@ -52,14 +52,14 @@ impl Folder {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+    fn write_file(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.0.path().join(name);
         std::fs::write(&path, bytes).unwrap();
         path
     }
 
-    fn osm(&self, body: &str) -> PathBuf {
-        self.file(
+    fn write_osm(&self, body: &str) -> PathBuf {
+        self.write_file(
             "a.osm",
             format!("<osm version='0.6'>{body}</osm>").as_bytes(),
         )
@@ -67,12 +67,14 @@ impl Folder {
 
     /// Returns the error message without the file name.
     fn error(&self, body: &str) -> String {
-        let message = read_shape(&self.osm(body), None).unwrap_err().to_string();
+        let message = read_shape(&self.write_osm(body), None)
+            .unwrap_err()
+            .to_string();
         message.split_once("a.osm: ").unwrap().1.to_owned()
     }
 }
 
-fn described(shape: &Shape) -> Vec<(&str, usize, bool)> {
+fn ring_descriptions(shape: &Shape) -> Vec<(&str, usize, bool)> {
     let rings = shape.rings();
     rings
         .map(|(ring, is_hole)| (ring.name.as_str(), ring.points.len(), is_hole))
@@ -88,9 +90,9 @@ const ISLANDS: [(&str, usize, bool); 3] = [
 #[test]
 fn geometry_tells_what_is_a_hole() {
     let folder = Folder::new();
-    let shape = read_shape(&folder.osm(&islands()), None);
+    let shape = read_shape(&folder.write_osm(&islands()), None);
     let shape = shape.unwrap();
-    let mut rings = described(&shape);
+    let mut rings = ring_descriptions(&shape);
     rings.sort_unstable();
     assert_eq!(
         rings,
@@ -106,7 +108,7 @@ fn geometry_tells_what_is_a_hole() {
 #[test]
 fn compressed_files_give_the_same_areas() {
     let folder = Folder::new();
-    let plain = folder.osm(&islands());
+    let plain = folder.write_osm(&islands());
     let text = std::fs::read(&plain).unwrap();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(&text).unwrap();
@@ -114,14 +116,14 @@ fn compressed_files_give_the_same_areas() {
     bzip.write_all(&text).unwrap();
     let zstd = zstd::stream::encode_all(text.as_slice(), 1).unwrap();
     let files = [
-        folder.file("a.osm.gz", &gzip.finish().unwrap()),
-        folder.file("a.osm.bz2", &bzip.finish().unwrap()),
-        folder.file("a.osm.zst", &zstd),
-        folder.file("zst-without-suffix", &zstd),
+        folder.write_file("a.osm.gz", &gzip.finish().unwrap()),
+        folder.write_file("a.osm.bz2", &bzip.finish().unwrap()),
+        folder.write_file("a.osm.zst", &zstd),
+        folder.write_file("zst-without-suffix", &zstd),
     ];
     for file in files {
         assert_eq!(
-            described(&read_shape(&file, None).unwrap()),
+            ring_descriptions(&read_shape(&file, None).unwrap()),
             ISLANDS,
             "{file:?}"
         );
@@ -132,7 +134,7 @@ fn compressed_files_give_the_same_areas() {
 fn several_relations_are_united() {
     let folder = Folder::new();
     let body = islands() + &way(9, &[61, 71, 72, 61]) + &relation(8, "boundary", &[(9, "")], &[]);
-    let shape = read_shape(&folder.osm(&body), None).unwrap();
+    let shape = read_shape(&folder.write_osm(&body), None).unwrap();
     assert_eq!(shape.polygons.len(), 3);
     assert_eq!(shape.polygons[2].outer.name, "relation 8, ring 1");
 }
@@ -145,21 +147,24 @@ fn without_relations_every_closed_way_is_an_area() {
         + &way(3, &[22, 82, 88, 28, 22])
         + &way(4, &[33, 34, 44, 33])
         + "<relation id='5'><member type='way' ref='1' role=''/><tag k='type' v='route'/></relation>";
-    let shape = read_shape(&folder.osm(&body), None).unwrap();
+    let shape = read_shape(&folder.write_osm(&body), None).unwrap();
     assert_eq!(
-        described(&shape),
+        ring_descriptions(&shape),
         [("way 3, ring 1", 4, false), ("way 4, ring 1", 3, false)]
     );
 }
 
 #[test]
-fn bare_subareas_of_a_complete_boundary_are_left_out() {
+fn subareas_without_ways_in_a_complete_boundary_are_left_out() {
     let folder = Folder::new();
     let bare = relation(6, "boundary", &[(1000, "outer")], &[]);
     let parent = relation(7, "boundary", &[(3, "outer")], &[6]);
     let body = nodes() + &way(3, &[22, 82, 88, 28, 22]);
-    let shape = read_shape(&folder.osm(&(body.clone() + &bare + &parent)), None).unwrap();
-    assert_eq!(described(&shape), [("relation 7, ring 1", 4, false)]);
+    let shape = read_shape(&folder.write_osm(&(body.clone() + &bare + &parent)), None).unwrap();
+    assert_eq!(
+        ring_descriptions(&shape),
+        [("relation 7, ring 1", 4, false)]
+    );
     assert_eq!(
         folder.error(&(body + &bare)),
         "relation 6, way 1000: the way is not in the file"
@@ -219,7 +224,7 @@ fn an_error_names_a_missing_way_and_an_open_ring() {
 #[test]
 fn a_change_file_is_no_region() {
     let folder = Folder::new();
-    let path = folder.file("a.osm", b"<osmChange version='0.6'/>");
+    let path = folder.write_file("a.osm", b"<osmChange version='0.6'/>");
     let message = read_shape(&path, None).unwrap_err().to_string();
     assert!(message.contains("this is an OsmChange file"), "{message}");
 }
@@ -239,7 +244,7 @@ fn an_area_across_the_antimeridian_is_on_the_smaller_side() {
     let fiji = [(179, -17), (-179, -17), (-179, -16), (179, -16)];
     let boundary = relation(1, "boundary", &[(1, "outer")], &[]);
     for body in [ring(&fiji), ring(&fiji) + &boundary] {
-        let path = folder.osm(&body);
+        let path = folder.write_osm(&body);
         let shape = read_shape(&path, None).unwrap();
         let polygons = shape.polygons.into_iter();
         let boxes: Vec<String> = polygons
@@ -257,14 +262,14 @@ fn an_area_across_the_antimeridian_is_on_the_smaller_side() {
 #[test]
 fn an_area_around_a_pole_is_refused() {
     let folder = Folder::new();
-    let path = folder.osm(&ring(&[(-120, -70), (0, -75), (120, -70)]));
+    let path = folder.write_osm(&ring(&[(-120, -70), (0, -75), (120, -70)]));
     let message = read_shape(&path, None).unwrap_err().to_string();
     assert!(
         message.contains("way 1: it crosses the antimeridian"),
         "{message}"
     );
     // This ring goes along the antimeridian, and does not cross it.
-    let path = folder.osm(&ring(&[
+    let path = folder.write_osm(&ring(&[
         (-180, -60),
         (0, -60),
         (180, -60),
@@ -301,11 +306,11 @@ fn nodes_in_the_file_override_the_locations_in_a_way() {
     let folder = Folder::new();
     let way = "<way id='3'><nd ref='21' lat='1' lon='1'/><nd ref='22' lat='1' lon='5'/>\
         <nd ref='23' lat='4' lon='5'/><nd ref='21' lat='1' lon='1'/></way>";
-    assert_eq!(envelope(&folder.osm(way)), "1,1,5,4");
+    assert_eq!(envelope(&folder.write_osm(way)), "1,1,5,4");
     // Node 23 has another location than the way stores. Node 22 is in the file, but has no location.
     let moved = "<node id='23' lat='8' lon='7'/><node id='22'/>".to_owned() + way;
-    assert_eq!(envelope(&folder.osm(&moved)), "1,1,7,8");
-    let opl = folder.file("a.opl", b"w3 v1 Nn1x1y1,n2x5y1,n3x5y4,n1x1y1\n");
+    assert_eq!(envelope(&folder.write_osm(&moved)), "1,1,7,8");
+    let opl = folder.write_file("a.opl", b"w3 v1 Nn1x1y1,n2x5y1,n3x5y4,n1x1y1\n");
     assert_eq!(envelope(&opl), "1,1,5,4");
     let partly = "<way id='3'><nd ref='21' lat='1' lon='1'/><nd ref='22'/><nd ref='23' lat='4' lon='5'/>\
         <nd ref='21' lat='1' lon='1'/></way>";
@@ -324,7 +329,7 @@ fn a_way_without_node_ids_is_closed_if_its_ends_are_equal() {
     let folder = Folder::new();
     let way = |nodes: String| format!("<way id='3'>{nodes}</way>");
     let square = places(&[(1, 1), (5, 1), (5, 4), (1, 1)]);
-    assert_eq!(envelope(&folder.osm(&way(square))), "1,1,5,4");
+    assert_eq!(envelope(&folder.write_osm(&way(square))), "1,1,5,4");
     let open = places(&[(1, 1), (5, 1), (5, 4), (2, 1)]);
     assert_eq!(
         folder.error(&way(open)),
@@ -340,12 +345,12 @@ fn a_relation_gives_the_locations_of_missing_member_ways() {
         places(&[(9, 9), (1, 9), (1, 1)]),
     );
     let listed = boundary_of(&[&one, &other]);
-    assert_eq!(envelope(&folder.osm(&listed)), "1,1,9,9");
+    assert_eq!(envelope(&folder.write_osm(&listed)), "1,1,9,9");
     // One member way is in the file. Its places come from its nodes or, if these are missing, from the relation.
     let in_file = nodes() + &way(2, &[99, 19, 11]) + &boundary_of(&[&one, ""]);
-    assert_eq!(envelope(&folder.osm(&in_file)), "1,1,9,9");
+    assert_eq!(envelope(&folder.write_osm(&in_file)), "1,1,9,9");
     let without_nodes = way(2, &[99, 19, 11]) + &listed;
-    assert_eq!(envelope(&folder.osm(&without_nodes)), "1,1,9,9");
+    assert_eq!(envelope(&folder.write_osm(&without_nodes)), "1,1,9,9");
     let before = nodes() + &way(2, &[99, 95, 91, 11]) + &way(1, &[11, 91, 95, 99]) + &listed;
     assert_eq!(
         folder.error(&before),
@@ -384,7 +389,7 @@ fn an_answer_in_json_is_read_like_one_in_xml() {
     let folder = Folder::new();
     let read = |elements: &str| {
         let text = format!("{{\"version\":0.6,\"elements\":[{elements}]}}");
-        read_shape(&folder.file("a.json", text.as_bytes()), None)
+        read_shape(&folder.write_file("a.json", text.as_bytes()), None)
     };
     let place = |(lon, lat): &(i32, i32)| format!("{{\"lat\":{lat},\"lon\":{lon}}}");
     let geometry = |places: &[(i32, i32)]| {
@@ -444,7 +449,7 @@ fn relations_that_repeat_a_way_too_often_are_refused() {
         nodes() + &way(1, &[11, 91, 99, 19, 11]) + &relations.collect::<String>()
     };
     let most = MIN_NODES as i64 / 5;
-    assert!(read_shape(&folder.osm(&body(most)), None).is_ok());
+    assert!(read_shape(&folder.write_osm(&body(most)), None).is_ok());
     let start = format!("relation {}: the relations have more than", most + 1);
     assert!(folder.error(&body(most + 1)).starts_with(&start));
 }

@@ -47,7 +47,7 @@ fn panic_at(item: u64) -> ! {
 
 /// Runs a phase over `items` items and checks the result. `wrong` lists the parts that fail, each with the item at
 /// which it fails.
-fn run(items: u64, jobs: usize, budget: u64, wrong: &[(u64, Wrong)]) {
+fn run_and_check_phase(items: u64, jobs: usize, budget: u64, wrong: &[(u64, Wrong)]) {
     let goes = |item: u64, what: Wrong| wrong.contains(&(item, what));
     let (alive, held, most) = (AtomicI64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let mut merged = Vec::new();
@@ -146,7 +146,7 @@ fn results_come_in_order_and_the_first_error_wins_whatever_the_order_of_threads(
             wrong.push((dice.gen_range(0..14), kinds[dice.gen_range(0..kinds.len())]));
         }
         let (jobs, budget) = (dice.gen_range(1..5), dice.gen_range(1..6));
-        run(items, jobs, budget, &wrong);
+        run_and_check_phase(items, jobs, budget, &wrong);
     };
     let rounds = if is_long_run() { 200_000 } else { 3_000 };
     shuttle::check_random_with_seed(draw, 1, rounds);

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Returns the size in bytes of the machine's physical memory.
-pub(crate) fn memory() -> u64 {
+pub(crate) fn physical_memory() -> u64 {
     let info = rustix::system::sysinfo();
     (info.totalram as u64).saturating_mul(u64::from(info.mem_unit))
 }
@@ -16,11 +16,11 @@ pub(crate) fn memory() -> u64 {
 pub(crate) fn available_memory() -> u64 {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     let info = read(Path::new("/proc/meminfo")).unwrap_or_default();
-    let free = mem_available(&info).unwrap_or_else(memory);
+    let free = mem_available(&info).unwrap_or_else(physical_memory);
     let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
     cgroup_directories(&groups)
         .iter()
-        .filter_map(|folder| cgroup_available(|name| read(&folder.join(name))))
+        .filter_map(|folder| available_in_cgroup(|name| read(&folder.join(name))))
         .fold(free, u64::min)
 }
 
@@ -61,7 +61,7 @@ fn cgroup_directories(groups: &str) -> Vec<PathBuf> {
 
 /// Returns the number of bytes of memory that a control group still allows. Returns `None` if the control group has no
 /// limit or does not exist. `read` must return the content of the control group's file with the given name.
-fn cgroup_available(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
+fn available_in_cgroup(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
     // The page cache counts as used memory, but inactive file pages count as available here, because the kernel frees
     // them when memory is short.
@@ -169,14 +169,14 @@ mod tests {
             };
             Some(text.to_owned())
         };
-        assert_eq!(cgroup_available(two), Some(500));
+        assert_eq!(available_in_cgroup(two), Some(500));
         let one = |name: &str| match name {
             "memory.limit_in_bytes" => Some("900".into()),
             "memory.usage_in_bytes" => Some("1000".into()),
             _ => None,
         };
-        assert_eq!(cgroup_available(one), Some(0));
-        assert_eq!(cgroup_available(|_| None), None);
+        assert_eq!(available_in_cgroup(one), Some(0));
+        assert_eq!(available_in_cgroup(|_| None), None);
         assert!(available_memory() > 0);
     }
 }

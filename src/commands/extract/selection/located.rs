@@ -58,7 +58,7 @@ impl<'s> RegionLookup<'s> {
 /// its ways store locations, they are assumed to store some. A file without any node does not have all nodes, whatever
 /// its header says. In a history file, locations in ways do not count.
 pub(in crate::commands) fn usable_location_form(file: &PbfFile, plan: &BlobPlan) -> LocationForm {
-    if file.header.has(feature::HISTORY) || plan.any(BlobFlags::DELETED) {
+    if file.header.has(feature::HISTORY) || plan.any_has(BlobFlags::DELETED) {
         return LocationForm::Plain;
     }
     if !plan.entries.iter().any(BlobEntry::may_have_locations) {
@@ -123,7 +123,7 @@ fn count_nodes(areas: &AreaIndex, sets: &SetTable, block: &Block<'_>) -> FormatR
 fn count_ways(areas: &AreaIndex, sets: &SetTable, block: &Block<'_>) -> FormatResult<SetCounts> {
     let (mut lookup, mut algebra) = (RegionLookup::new(areas, sets), SetAlgebra::new(sets));
     let mut counts = SetCounts::default();
-    block.for_each_way_with_locations(
+    block.for_each_wanted_way(
         |_| true,
         |_, _, locations| {
             let mut set = EMPTY_SET;

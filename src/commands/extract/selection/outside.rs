@@ -121,7 +121,7 @@ impl RegionMembers<'_> {
         }
         // In files of other forms, a location is unknown only if the file does not have the node.
         let may_be_anywhere = self.form == LocationForm::Mixed;
-        block.for_each_way_with_locations(
+        block.for_each_wanted_way(
             |_| true,
             |index, _, locations| {
                 let stored = locations.unwrap_or_default();

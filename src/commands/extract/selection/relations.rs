@@ -1,6 +1,6 @@
 //! Finds the relations that regions keep, and the members that are kept only because of these relations.
 
-use super::{IdsWithRegions, RegionMembers, add_all, add_regions, script_of_kept};
+use super::{IdsWithRegions, RegionMembers, add_ids_with_regions, add_regions, script_keeping};
 use crate::commands::extract::strategy::{RelationTypes, Strategy};
 use crate::engine::distinct_list::DistinctList;
 use crate::error::{FormatResult, Result};
@@ -29,9 +29,9 @@ impl RegionMembers<'_> {
         }
         scan.run(
             |entry| entry.kinds.contains(ObjectKind::Relation) && self.may_touch_a_region(entry),
-            |entry, block| self.relations_with_members(entry, block, strategy),
+            |entry, block| self.find_kept_relations(entry, block, strategy),
             |found: KeptRelations| {
-                add_all(&mut relations, &found.direct, &mut algebra);
+                add_ids_with_regions(&mut relations, &found.direct, &mut algebra);
                 direct.extend(found.direct);
                 for (parent, child) in found.nested.finish() {
                     parents.entry(child).or_default().push(parent);
@@ -77,7 +77,7 @@ impl RegionMembers<'_> {
 
     /// Finds the relations of a block that have a kept member, the references to nested relations, and the members of
     /// completed relations.
-    fn relations_with_members(
+    fn find_kept_relations(
         &self,
         entry: &BlobEntry,
         block: &Block<'_>,
@@ -99,7 +99,7 @@ impl RegionMembers<'_> {
                     ObjectKind::Relation if *strategy != Strategy::Simple => {
                         found.nested.push((id, member));
                     }
-                    _ => direct = algebra.union(direct, self.set_of_member(kind, member)),
+                    _ => direct = algebra.union(direct, self.regions_of_member(kind, member)),
                 }
                 false
             })?;
@@ -112,7 +112,7 @@ impl RegionMembers<'_> {
             let completed = match strategy {
                 Strategy::Smart { tags, .. } if !types.matches_any_of(tags, tag_ids)? => EMPTY_SET,
                 Strategy::Smart { min_percent, .. } => {
-                    if types.has(tag_ids)? {
+                    if types.has_completed_type(tag_ids)? {
                         direct
                     } else {
                         self.regions_that_keep_enough(&object, direct, *min_percent)?
@@ -133,13 +133,13 @@ impl RegionMembers<'_> {
             }
         }
         self.held
-            .add(entry, block, kept.len(), || script_of_kept(&kept, index))?;
+            .add(entry, block, kept.len(), || script_keeping(&kept, index))?;
         Ok(found)
     }
 
     /// Returns the set of regions that contain a node or, for a way, at least one node of the way. The set is empty for
     /// a relation.
-    fn set_of_member(&self, kind: ObjectKind, id: i64) -> SetNumber {
+    fn regions_of_member(&self, kind: ObjectKind, id: i64) -> SetNumber {
         match kind {
             ObjectKind::Node => self.nodes.get(id),
             ObjectKind::Way => self.ways.get(id),
@@ -148,8 +148,8 @@ impl RegionMembers<'_> {
     }
 
     /// Returns the regions in `direct` that keep at least `min_percent` percent of the members of a relation. A region
-    /// keeps a member if the region is in the [`set_of_member`](RegionMembers::set_of_member) of the member. Returns
-    /// the empty set if `min_percent` is `None`.
+    /// keeps a member if the region is in the [`regions_of_member`](RegionMembers::regions_of_member) of the member.
+    /// Returns the empty set if `min_percent` is `None`.
     fn regions_that_keep_enough(
         &self,
         relation: &BlockWalk<'_>,
@@ -161,7 +161,7 @@ impl RegionMembers<'_> {
         };
         let mut counts: FxHashMap<SetNumber, u64> = FxHashMap::default();
         relation.any_member(|kind, id| {
-            *counts.entry(self.set_of_member(kind, id)).or_default() += 1;
+            *counts.entry(self.regions_of_member(kind, id)).or_default() += 1;
             false
         })?;
         Ok(regions_with_percent(
@@ -244,7 +244,7 @@ impl<'b> CompletedTypes<'b> {
     }
 
     /// Whether a relation with these tags is completed because of its tag `type`.
-    pub(in crate::commands) fn has(&self, tags: TagIds<'_>) -> FormatResult<bool> {
+    pub(in crate::commands) fn has_completed_type(&self, tags: TagIds<'_>) -> FormatResult<bool> {
         let wanted = match self.types {
             None => return Ok(false),
             Some(RelationTypes::Any) => return Ok(true),

@@ -6,11 +6,11 @@
 use super::located::RegionLookup;
 use super::outside::{NodePlaces, OutsideObjects};
 use super::{
-    IdsWithRegions, MemoryBudget, RegionMembers, add_all, add_regions, may_have_mapped_ids,
-    script_of_kept,
+    IdsWithRegions, MemoryBudget, RegionMembers, add_ids_with_regions, add_regions,
+    may_have_mapped_ids, script_keeping,
 };
 use crate::engine::location_form::LocationForm;
-use crate::engine::references::sorted_distinct;
+use crate::engine::references::sort_and_dedup;
 use crate::error::{FormatResult, Result};
 use crate::file::PlannedFile;
 use crate::index::{EMPTY_SET, IdMap, SetAlgebra, SetNumber};
@@ -114,7 +114,7 @@ impl KeptWays {
         if self.nodes.len() + self.absent.len() + self.open.len() > self.limit.max(MANY) {
             self.nodes = sort_and_merge(std::mem::take(&mut self.nodes), algebra);
             self.absent = sort_and_merge(std::mem::take(&mut self.absent), algebra);
-            self.open = sorted_distinct(std::mem::take(&mut self.open));
+            self.open = sort_and_dedup(std::mem::take(&mut self.open));
             self.limit = 2 * (self.nodes.len() + self.absent.len() + self.open.len());
         }
     }
@@ -177,9 +177,9 @@ impl AllWays {
         if !self.room.may_grow(maps) {
             return;
         }
-        add_all(&mut self.ways, &found.ways, algebra);
-        add_all(&mut self.added_nodes, &found.nodes, algebra);
-        add_all(&mut self.absent_nodes, &found.absent, algebra);
+        add_ids_with_regions(&mut self.ways, &found.ways, algebra);
+        add_ids_with_regions(&mut self.added_nodes, &found.nodes, algebra);
+        add_ids_with_regions(&mut self.absent_nodes, &found.absent, algebra);
         self.outside.add_nodes(found.places);
         if let Some((offset, nodes)) = found.open {
             self.open_blobs.insert(offset);
@@ -252,7 +252,7 @@ impl RegionMembers<'_> {
         let mut algebra = SetAlgebra::new(&self.sets);
         source.scan("find ways").run(
             picks,
-            |entry, block| self.ways_with_nodes(stored, entry, block, with_nodes),
+            |entry, block| self.find_kept_ways(stored, entry, block, with_nodes),
             |found| all.add(found, &mut algebra),
         )
     }
@@ -346,7 +346,7 @@ impl RegionMembers<'_> {
                 }
                 let set = lookup.regions_at(location);
                 if set != EMPTY_SET {
-                    found.add_stored(stored, index, set, self.form);
+                    found.add_stored_location(stored, index, set, self.form);
                 }
             }
         }
@@ -355,7 +355,7 @@ impl RegionMembers<'_> {
 
     /// Finds the ways of a block with a node in a region. If `with_nodes` is set, also returns the nodes of these ways
     /// that regions have to add.
-    fn ways_with_nodes(
+    fn find_kept_ways(
         &self,
         stored: StoredLocationRule<'_>,
         entry: &BlobEntry,
@@ -376,7 +376,7 @@ impl RegionMembers<'_> {
             });
         }
         self.held.add(entry, block, kept.ways.len(), || {
-            script_of_kept(&kept.indices, kept.count)
+            script_keeping(&kept.indices, kept.count)
         })?;
         let is_wanted = |index| kept.partly_outside.binary_search(&index).is_ok();
         Ok(WaysByRegion {
@@ -389,7 +389,7 @@ impl RegionMembers<'_> {
     }
 
     /// Returns, for each way of a block, whether `is_met` accepts its id. Without a spatial layout, the list is empty.
-    fn accepted_ways(
+    fn flag_accepted_ways(
         &self,
         block: &Block<'_>,
         is_met: impl Fn(i64) -> bool,
@@ -429,13 +429,13 @@ impl RegionMembers<'_> {
                         || (!each_once && self.ways.get(id) != EMPTY_SET)
                 };
                 let nodes = self.nodes_to_complete(block, is_met, &mut algebra)?;
-                let kept = self.accepted_ways(block, is_met)?;
+                let kept = self.flag_accepted_ways(block, is_met)?;
                 let is_kept = |index: u32| kept[index as usize];
                 let places = self.places_of_ways(entry, block, is_kept)?;
                 Ok((nodes, places))
             },
             |(found, places)| {
-                add_all(&mut added_nodes, &found, &mut algebra);
+                add_ids_with_regions(&mut added_nodes, &found, &mut algebra);
                 outside.add(places);
             },
         )?;
@@ -490,7 +490,7 @@ impl RegionMembers<'_> {
 impl LocatedRefs {
     /// Sets the regions of the reference at `index` to `set` if the stored location of its node counts. `set` is the
     /// set of regions that contain this location.
-    fn add_stored(
+    fn add_stored_location(
         &mut self,
         stored: StoredLocationRule<'_>,
         index: usize,

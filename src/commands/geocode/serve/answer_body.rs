@@ -31,7 +31,7 @@ impl AnswerBody {
         }
     }
 
-    pub(super) const fn whole(bytes: Bytes) -> Self {
+    pub(super) const fn from_bytes(bytes: Bytes) -> Self {
         Self {
             next: Some(bytes),
             rest: None,
@@ -41,7 +41,7 @@ impl AnswerBody {
     /// Creates the body of a map. Its first piece is generated immediately.
     pub(super) fn of_map(mut text: MapText, sent: Arc<SendState>) -> Result<Self> {
         Ok(Self {
-            next: text.next()?.map(Bytes::from),
+            next: text.next_piece()?.map(Bytes::from),
             rest: Some(Box::new(AnswerRest { text, sent })),
         })
     }
@@ -54,7 +54,7 @@ impl AnswerBody {
 
 impl From<String> for AnswerBody {
     fn from(text: String) -> Self {
-        Self::whole(Bytes::from(text))
+        Self::from_bytes(Bytes::from(text))
     }
 }
 
@@ -73,7 +73,7 @@ impl Body for AnswerBody {
             return Poll::Ready(None);
         };
         ready!(rest.sent.poll_sent(context));
-        let piece = rest.text.next().transpose();
+        let piece = rest.text.next_piece().transpose();
         let piece = piece.map(|piece| piece.map(|text| Frame::data(Bytes::from(text))));
         match piece {
             Some(_) => rest.sent.set_unsent(),

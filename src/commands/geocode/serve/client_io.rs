@@ -39,7 +39,7 @@ impl SendState {
     }
 
     /// Records that a request is complete and will be answered.
-    pub(super) fn set_answering(&self) {
+    pub(super) fn set_request_complete(&self) {
         self.has_partial_request.store(false, Ordering::Relaxed);
     }
 

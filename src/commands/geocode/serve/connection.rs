@@ -43,7 +43,7 @@ pub(super) async fn answer_requests(
         let (service, sent) = (&service, &sent);
         Box::pin(async move {
             poll_fn(|context| sent.poll_sent(context)).await;
-            sent.set_answering();
+            sent.set_request_complete();
             let response = service.answer(&request, sent);
             sent.set_unsent();
             Ok::<_, Infallible>(response)

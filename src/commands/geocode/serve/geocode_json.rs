@@ -40,14 +40,14 @@ fn properties(subject: &Subject<'_>, answer: &Answer<'_>, has_address: bool) -> 
     put("osm_id", subject.id.into());
     put("osm_key", subject.category.into());
     put("osm_value", subject.sort.into());
-    put("type", type_of(subject.rank).into());
+    put("type", type_of_rank(subject.rank).into());
     put("label", parts.display_name().into());
     if !subject.name.is_empty() {
         put("name", subject.name.into());
     }
     if has_address {
         for (key, text) in parts.iter() {
-            if let Some(key) = member_of(key) {
+            if let Some(key) = member_name_for(key) {
                 put(key, text.into());
             }
         }
@@ -61,7 +61,7 @@ fn properties(subject: &Subject<'_>, answer: &Answer<'_>, has_address: bool) -> 
 }
 
 /// Returns the GeocodeJSON type of a subject with the given rank.
-const fn type_of(rank: u8) -> &'static str {
+const fn type_of_rank(rank: u8) -> &'static str {
     match rank {
         30.. => "house",
         26..30 => "street",
@@ -74,7 +74,7 @@ const fn type_of(rank: u8) -> &'static str {
 }
 
 /// Returns the GeocodeJSON member for a part of an address; `None` if the format has no such member.
-fn member_of(part: &str) -> Option<&'static str> {
+fn member_name_for(part: &str) -> Option<&'static str> {
     Some(match part {
         "house_number" => "housenumber",
         "road" => "street",

@@ -58,7 +58,7 @@ impl MapText {
     }
 
     /// Returns the next piece of the text; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>> {
+    pub(super) fn next_piece(&mut self) -> Result<Option<Vec<u8>>> {
         if self.has_ended {
             return Ok(None);
         }
@@ -98,7 +98,7 @@ fn put_piece(text: &mut Vec<u8>, has_entry: &mut bool, walk: &MapWalk, piece: Ma
                 put_comma(text, has_entry);
                 if !name.is_empty() {
                     text.push(b'[');
-                    put(text, &name);
+                    put_json(text, &name);
                     text.push(b',');
                 }
                 text.push(b'[');
@@ -139,12 +139,12 @@ fn put_points(text: &mut Vec<u8>, points: &[Point], is_first: bool) {
         if number > 0 || !is_first {
             text.push(b',');
         }
-        put(text, &degrees(coordinate));
+        put_json(text, &degrees(coordinate));
     }
 }
 
 /// Appends a value as JSON.
-fn put(text: &mut Vec<u8>, value: &impl Serialize) {
+fn put_json(text: &mut Vec<u8>, value: &impl Serialize) {
     // Numbers and strings can always be written as JSON, and writing to a vector cannot fail.
     let _ = serde_json::to_writer(text, value);
 }

@@ -55,7 +55,7 @@ struct PlaceFeature<'a> {
 }
 
 /// Encodes a value as JSON.
-fn text(value: &impl Serialize) -> Result<String> {
+fn to_json(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(Error::internal)
 }
 
@@ -86,9 +86,9 @@ pub(super) fn response(answer: &Answer<'_>, options: ReverseOptions) -> Result<S
         boundingbox: (!is_feature).then(|| subject.edge_texts()),
     };
     if !is_feature {
-        return text(&place);
+        return to_json(&place);
     }
-    text(&Collection {
+    to_json(&Collection {
         sort: "FeatureCollection",
         licence: LICENCE,
         features: [PlaceFeature {

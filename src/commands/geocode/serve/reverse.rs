@@ -39,7 +39,7 @@ pub(super) fn place_of(parameters: &Parameters) -> Result<Location, String> {
 
 /// Returns query options with the languages of the parameter `accept-language` or, without one, of the header
 /// `Accept-Language`, in order of preference.
-pub(super) fn languages_of(parameters: &Parameters, header: Option<&str>) -> QueryOptions {
+pub(super) fn query_options_of(parameters: &Parameters, header: Option<&str>) -> QueryOptions {
     let list = parameters.get("accept-language").map(String::as_str);
     let list = list.or(header).unwrap_or_default();
     QueryOptions {

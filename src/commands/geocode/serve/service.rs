@@ -4,7 +4,9 @@ use super::answer_body::AnswerBody;
 use super::client_io::SendState;
 use super::map_text::MapText;
 use super::refusal::Refusal;
-use super::reverse::{AnswerFormat, Parameters, ReverseOptions, answer_of, languages_of, place_of};
+use super::reverse::{
+    AnswerFormat, Parameters, ReverseOptions, answer_of, place_of, query_options_of,
+};
 use super::subject::degrees;
 use super::{geocode_json, place_json, place_xml};
 use crate::error::{Error, Result};
@@ -107,7 +109,7 @@ impl Service {
     ) -> Response<AnswerBody> {
         let known = match request.method() {
             &Method::GET | &Method::HEAD => self.route(request, sent),
-            &Method::OPTIONS if self.cors.is_some() => return self.preflight(),
+            &Method::OPTIONS if self.cors.is_some() => return self.answer_preflight(),
             _ => Err(Refusal(
                 StatusCode::METHOD_NOT_ALLOWED,
                 format!("the methods are {}", self.methods()),
@@ -139,7 +141,7 @@ impl Service {
     }
 
     /// Answers a CORS preflight request, in which a browser asks whether a page of another origin may send a request.
-    fn preflight(&self) -> Response<AnswerBody> {
+    fn answer_preflight(&self) -> Response<AnswerBody> {
         let mut response = Response::new(AnswerBody::empty());
         *response.status_mut() = StatusCode::NO_CONTENT;
         let headers = response.headers_mut();
@@ -195,13 +197,13 @@ impl Service {
         let answer = match request.uri().path() {
             "/" => {
                 return Ok((
-                    AnswerBody::whole(Bytes::from_static(PAGE.as_bytes())),
+                    AnswerBody::from_bytes(Bytes::from_static(PAGE.as_bytes())),
                     "text/html; charset=utf-8",
                 ));
             }
             "/reverse" | "/reverse.php" => {
                 let options = ReverseOptions::of(&parameters)?;
-                let languages = languages_of(&parameters, language);
+                let languages = query_options_of(&parameters, language);
                 let answer = answer_of(&index, place_of(&parameters)?, languages, options.zoom)?;
                 match options.format {
                     AnswerFormat::Xml => {
@@ -213,7 +215,7 @@ impl Service {
                 }
             }
             "/geocode" => {
-                let languages = languages_of(&parameters, language);
+                let languages = query_options_of(&parameters, language);
                 let answer = index.reverse(place_of(&parameters)?, &languages)?;
                 answer.json()
             }
@@ -223,7 +225,7 @@ impl Service {
             }
             "/health" => health_report(&index)?.to_string(),
             "/status" => {
-                let body = AnswerBody::whole(Bytes::from_static(b"OK"));
+                let body = AnswerBody::from_bytes(Bytes::from_static(b"OK"));
                 return Ok((body, "text/plain; charset=utf-8"));
             }
             path => {

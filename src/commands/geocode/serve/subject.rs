@@ -239,7 +239,10 @@ fn city_key(kind: Option<&str>) -> &'static str {
 }
 
 /// Returns the ISO 3166-2 codes of an answer's areas with admin levels in `levels`, the smallest area first.
-fn codes(answer: &Answer<'_>, levels: RangeInclusive<u8>) -> impl Iterator<Item = AddressField> {
+fn region_codes(
+    answer: &Answer<'_>,
+    levels: RangeInclusive<u8>,
+) -> impl Iterator<Item = AddressField> {
     let areas = answer.areas.iter().rev();
     areas.filter_map(move |area| {
         let level = area.admin_level.filter(|level| levels.contains(level))?;
@@ -257,7 +260,7 @@ impl AddressFields {
             let text = text.filter(|_| rank >= least)?;
             Some((Cow::Borrowed(key), text.to_owned()))
         };
-        let codes = |least: u8, levels| codes(answer, levels).filter(move |_| rank >= least);
+        let codes = |least: u8, levels| region_codes(answer, levels).filter(move |_| rank >= least);
         let fine = [
             part("house_name", 30, address.house_name),
             part("house_number", 30, address.house_number.as_deref()),

@@ -92,7 +92,7 @@ impl BaseLookup<'_> {
         let nodes = entries.clone().filter(|entry| {
             entry.kinds.contains(ObjectKind::Node) && self.region.may_have_node_of(entry)
         });
-        let has_nodes = self.any(nodes, |block| {
+        let has_nodes = self.any_block_matches(nodes, |block| {
             let (mut test, mut found) = (self.region.location_test(), false);
             block.for_each_location(|_, location| {
                 found = found || location.is_some_and(|location| test.has(location));
@@ -104,9 +104,9 @@ impl BaseLookup<'_> {
         if has_nodes || !is_located {
             return Ok(has_nodes);
         }
-        self.any(ways, |block| {
+        self.any_block_matches(ways, |block| {
             let (mut test, mut found) = (self.region.location_test(), false);
-            block.for_each_way_with_locations(
+            block.for_each_wanted_way(
                 |_| true,
                 |_, _, stored| {
                     let mut stored = stored.into_iter().flatten().flatten();
@@ -118,7 +118,7 @@ impl BaseLookup<'_> {
     }
 
     /// Whether `test` returns `true` for one of the blobs. Reads no further blobs after the first such blob.
-    fn any<'e>(
+    fn any_block_matches<'e>(
         &self,
         entries: impl Iterator<Item = &'e BlobEntry>,
         test: impl Fn(&Block<'_>) -> FormatResult<bool>,
@@ -327,7 +327,7 @@ impl BaseLookup<'_> {
             absent,
             unlocated,
         } = wanted_nodes;
-        let nodes = WayNodes::of(block)?;
+        let nodes = WayNodes::from_block(block)?;
         let ways = nodes.ways.iter().map(|(id, _)| *id);
         let mut found = WaysOfBlock {
             present: ways.filter(|id| wanted.contains(*id)).collect(),

@@ -1,19 +1,19 @@
 //! Converts the values of tags to numbers and truth values.
 
 /// Parses a whole number, such as `4`.
-pub(super) fn int(text: &str) -> Option<i64> {
+pub(super) fn parse_int(text: &str) -> Option<i64> {
     text.trim().parse().ok()
 }
 
 /// Parses a finite decimal number, such as `2.5`.
-pub(super) fn float(text: &str) -> Option<f64> {
+pub(super) fn parse_float(text: &str) -> Option<f64> {
     let number: f64 = text.trim().parse().ok()?;
     number.is_finite().then_some(number)
 }
 
 /// Whether a value means yes. All values except `no`, `false` and `0` mean yes, such as the value `viaduct` of
 /// `bridge`.
-pub(super) fn bool(text: &str) -> bool {
+pub(super) fn is_yes(text: &str) -> bool {
     !matches!(text.trim(), "no" | "false" | "0")
 }
 
@@ -22,11 +22,11 @@ fn split_unit(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text.find(|char: char| !matches!(char, '0'..='9' | '.' | '-' | '+'));
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));
-    Some((float(number)?, unit.trim()))
+    Some((parse_float(number)?, unit.trim()))
 }
 
 /// Parses a speed, such as `50` or `30 mph`. Returns it in km/h.
-pub(super) fn speed(text: &str) -> Option<f64> {
+pub(super) fn parse_speed(text: &str) -> Option<f64> {
     let (number, unit) = split_unit(text)?;
     let factor = match unit {
         "" | "km/h" | "kmh" | "kph" => 1.0,
@@ -38,7 +38,7 @@ pub(super) fn speed(text: &str) -> Option<f64> {
 }
 
 /// Parses a length, such as `12`, `12.5 m`, `1.2 km`, `40 ft` or `6'4"`. Returns it in metres.
-pub(super) fn length(text: &str) -> Option<f64> {
+pub(super) fn parse_length(text: &str) -> Option<f64> {
     const FOOT: f64 = 0.3048;
     let (number, unit) = split_unit(text)?;
     let factor = match unit {
@@ -51,7 +51,7 @@ pub(super) fn length(text: &str) -> Option<f64> {
         "in" | "\"" => FOOT / 12.0,
         _ => {
             let inches = unit.strip_prefix('\'')?.trim();
-            let inches = float(inches.strip_suffix('"').unwrap_or(inches))?;
+            let inches = parse_float(inches.strip_suffix('"').unwrap_or(inches))?;
             let is_length = number >= 0.0 && inches >= 0.0;
             return is_length.then_some((number + inches / 12.0) * FOOT);
         }
@@ -78,7 +78,11 @@ mod tests {
             ("7'", 2.1336),
             ("-3", -3.0),
         ] {
-            assert!(near(length(text), expected), "{text}: {:?}", length(text));
+            assert!(
+                near(parse_length(text), expected),
+                "{text}: {:?}",
+                parse_length(text)
+            );
         }
         for (text, expected) in [
             ("50", 50.0),
@@ -86,16 +90,21 @@ mod tests {
             ("30mph", 48.28032),
             ("5 knots", 9.26),
         ] {
-            assert!(near(speed(text), expected), "{text}");
+            assert!(near(parse_speed(text), expected), "{text}");
         }
         for text in ["", "none", "walk", "50;70", "-5", "50 m", "1e999"] {
-            assert_eq!(speed(text), None, "{text}");
+            assert_eq!(parse_speed(text), None, "{text}");
         }
         for text in ["", "tall", "12 parsecs", "12;13", "6'x\""] {
-            assert_eq!(length(text), None, "{text}");
+            assert_eq!(parse_length(text), None, "{text}");
         }
-        assert_eq!((int(" 4 "), int("4.5"), int("2;3")), (Some(4), None, None));
-        assert_eq!((float("2.5"), float("inf")), (Some(2.5), None));
-        assert!(bool("yes") && bool("viaduct") && bool("-1") && !bool("no") && !bool("0"));
+        assert_eq!(
+            (parse_int(" 4 "), parse_int("4.5"), parse_int("2;3")),
+            (Some(4), None, None)
+        );
+        assert_eq!((parse_float("2.5"), parse_float("inf")), (Some(2.5), None));
+        assert!(
+            is_yes("yes") && is_yes("viaduct") && is_yes("-1") && !is_yes("no") && !is_yes("0")
+        );
     }
 }

@@ -98,7 +98,7 @@ struct ColumnEntry {
 impl Theme {
     /// Returns the built-in themes.
     pub fn built_in() -> Vec<Self> {
-        parse(BUILT_IN).expect("a constant in this form")
+        parse_themes(BUILT_IN).expect("a constant in this form")
     }
 
     /// Returns the text of the built-in themes, which is an example of the form that [`read`](Self::read) expects.
@@ -109,11 +109,11 @@ impl Theme {
     /// Reads the themes in a TOML file. [`built_in_text`](Self::built_in_text) shows the form.
     pub fn read(path: &Path) -> Result<Vec<Self>> {
         let text = std::fs::read_to_string(path).for_path(path, "cannot read")?;
-        parse(&text).map_err(|cause| Error::file(path, cause))
+        parse_themes(&text).map_err(|cause| Error::file(path, cause))
     }
 }
 
-fn parse(text: &str) -> Result<Vec<Theme>, String> {
+fn parse_themes(text: &str) -> Result<Vec<Theme>, String> {
     let document: Document = toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
         let before = text.bytes().take(start);
@@ -122,7 +122,7 @@ fn parse(text: &str) -> Result<Vec<Theme>, String> {
     })?;
     let themes = document.theme.into_iter().map(|entry| {
         let name = entry.name.clone();
-        theme(entry).map_err(|cause| format!("theme '{name}': {cause}"))
+        theme_from_entry(entry).map_err(|cause| format!("theme '{name}': {cause}"))
     });
     let themes = themes.collect::<Result<Vec<_>, _>>()?;
     if themes.is_empty() {
@@ -131,7 +131,7 @@ fn parse(text: &str) -> Result<Vec<Theme>, String> {
     Ok(themes)
 }
 
-fn theme(entry: ThemeEntry) -> Result<Theme, String> {
+fn theme_from_entry(entry: ThemeEntry) -> Result<Theme, String> {
     let is_plain = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '_';
     if entry.name.is_empty() || !entry.name.chars().all(is_plain) {
         return Err(
@@ -164,13 +164,13 @@ fn theme(entry: ThemeEntry) -> Result<Theme, String> {
         columns: entry
             .columns
             .into_iter()
-            .map(column)
+            .map(column_from_entry)
             .collect::<Result<_, _>>()?,
         name: entry.name,
     })
 }
 
-fn column(entry: ColumnEntry) -> Result<ThemeColumn, String> {
+fn column_from_entry(entry: ColumnEntry) -> Result<ThemeColumn, String> {
     if entry.name.is_empty() {
         return Err("a column has no name".into());
     }
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_built_in_themes_fit_together() {
+    fn the_built_in_themes_form_a_valid_set() {
         let themes = Theme::built_in();
         let names: Vec<&str> = themes.iter().map(|theme| theme.name.as_str()).collect();
         let expected = [
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_in_a_file_are_named() {
+    fn errors_describe_mistakes_in_a_theme_file() {
         for (text, expected) in [
             ("", "missing field `theme`"),
             ("theme = []", "there is no theme"),
@@ -247,7 +247,7 @@ mod tests {
                 "unknown variant `date`",
             ),
         ] {
-            let error = parse(text).unwrap_err();
+            let error = parse_themes(text).unwrap_err();
             assert!(
                 error.contains(expected) && !error.contains('\n'),
                 "{text}: {error}"

@@ -125,8 +125,8 @@ impl ThemeSet {
                 if found >> owner & 1 == 0
                     && expression.matches_value(value)
                     && applies_to(expression, feature.kind, &feature.geometry)
-                    && has_all(&expression.more_tags, feature.tags)
-                    && !has_any(&expression.excluded_tags, feature.tags)
+                    && has_match_for_all(&expression.more_tags, feature.tags)
+                    && !has_match_for_any(&expression.excluded_tags, feature.tags)
                     && self.themes[owner].geometry_types.has(&feature.geometry)
                 {
                     found |= 1 << owner;
@@ -138,7 +138,7 @@ impl ThemeSet {
 
     /// Whether the filter of a theme has a condition on the key of a tag, but does not select the feature by this tag.
     /// `tags` are all tags of the feature.
-    pub(in super::super) fn rejects(
+    pub(in super::super) fn is_tag_rejected(
         &self,
         theme: usize,
         (kind, geometry): (ObjectKind, &Geometry<'_>),
@@ -154,8 +154,8 @@ impl ThemeSet {
                 is_asked_for = true;
                 if pattern.matches_value(value)
                     && applies_to(expression, kind, geometry)
-                    && has_all(patterns(), tags)
-                    && !has_any(&expression.excluded_tags, tags)
+                    && has_match_for_all(patterns(), tags)
+                    && !has_match_for_any(&expression.excluded_tags, tags)
                 {
                     return false;
                 }
@@ -178,13 +178,16 @@ fn applies_to(expression: &ObjectExpression, kind: ObjectKind, geometry: &Geomet
 }
 
 /// Whether each pattern matches one of the tags.
-fn has_all<'p>(patterns: impl IntoIterator<Item = &'p TagPattern>, tags: &[(&str, &str)]) -> bool {
+fn has_match_for_all<'p>(
+    patterns: impl IntoIterator<Item = &'p TagPattern>,
+    tags: &[(&str, &str)],
+) -> bool {
     let mut patterns = patterns.into_iter();
     patterns.all(|pattern| tags.iter().any(|(key, value)| pattern.matches(key, value)))
 }
 
 /// Whether one of the patterns matches one of the tags.
-fn has_any(patterns: &[TagPattern], tags: &[(&str, &str)]) -> bool {
+fn has_match_for_any(patterns: &[TagPattern], tags: &[(&str, &str)]) -> bool {
     let mut patterns = patterns.iter();
     patterns.any(|pattern| tags.iter().any(|(key, value)| pattern.matches(key, value)))
 }

@@ -57,7 +57,7 @@ impl<'a> ThemeRow<'a> {
             lists.push_list(parents.into_iter());
             return Ok(());
         }
-        let found = keys.map_or(Ok(None), |keys| self.find(keys))?;
+        let found = keys.map_or(Ok(None), |keys| self.find_tag(keys))?;
         let as_text = || found.and_then(|(_, value)| std::str::from_utf8(value).ok());
         let is_key = column.column_type == ColumnType::Key;
         match buffer {
@@ -65,24 +65,27 @@ impl<'a> ThemeRow<'a> {
                 let bytes = found.map(|(key, value)| if is_key { key } else { value });
                 values.push_optional(bytes.map(text));
             }
-            ColumnBuffer::Int64(values) => values.push_optional(as_text().and_then(cast::int)),
+            ColumnBuffer::Int64(values) => {
+                values.push_optional(as_text().and_then(cast::parse_int))
+            }
             ColumnBuffer::Double(values) => {
                 let parse = match column.column_type {
-                    ColumnType::Speed => cast::speed,
-                    ColumnType::Length => cast::length,
-                    _ => cast::float,
+                    ColumnType::Speed => cast::parse_speed,
+                    ColumnType::Length => cast::parse_length,
+                    _ => cast::parse_float,
                 };
                 values.push_optional(as_text().and_then(parse));
             }
-            ColumnBuffer::Bool(values) => values.push_optional(as_text().map(cast::bool)),
+            ColumnBuffer::Bool(values) => values.push_optional(as_text().map(cast::is_yes)),
             _ => {}
         }
         Ok(())
     }
 
     /// Returns the tag whose key comes first in `keys`, or `None` if no tag has one of the keys. If there are several
-    /// keys, skips the tags that the theme [rejects](ThemeSet::rejects), so that the value never comes from such a tag.
-    fn find(&mut self, keys: &[String]) -> FormatResult<Option<Tag<'a>>> {
+    /// keys, skips the tags that the theme [rejects](ThemeSet::is_tag_rejected), so that the value never comes from
+    /// such a tag.
+    fn find_tag(&mut self, keys: &[String]) -> FormatResult<Option<Tag<'a>>> {
         for wanted in keys {
             for tag in self.tags {
                 let (key, value) = tag?;
@@ -97,14 +100,14 @@ impl<'a> ThemeRow<'a> {
         Ok(None)
     }
 
-    /// Whether the theme [rejects](ThemeSet::rejects) a tag.
+    /// Whether the theme [rejects](ThemeSet::is_tag_rejected) a tag.
     fn is_rejected(&mut self, key: &[u8], value: &[u8]) -> bool {
-        let all = self.texts.get_or_insert_with(|| texts(self.tags));
+        let all = self.texts.get_or_insert_with(|| tags_as_text(self.tags));
         let tag = std::str::from_utf8(key)
             .ok()
             .zip(std::str::from_utf8(value).ok());
         let subject = (self.kind, self.geometry);
-        tag.is_some_and(|tag| self.themes.rejects(self.theme, subject, all, tag))
+        tag.is_some_and(|tag| self.themes.is_tag_rejected(self.theme, subject, all, tag))
     }
 
     /// Returns the ids of the administrative areas around an area, countries first. If the area has a tag
@@ -122,7 +125,7 @@ impl<'a> ThemeRow<'a> {
 }
 
 /// Returns the tags as text. Leaves out tags that cannot be read.
-fn texts(tags: StoredTags<'_>) -> Vec<(&str, &str)> {
+fn tags_as_text(tags: StoredTags<'_>) -> Vec<(&str, &str)> {
     let tags = tags.flatten();
     tags.filter_map(|(key, value)| {
         Some((
