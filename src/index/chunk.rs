@@ -52,7 +52,7 @@ impl OffsetSlot<'_> {
     }
 
     /// Whether the chunk contains `offset`, which must be the offset that the slot was made for.
-    #[inline]
+    #[inline(always)]
     pub(super) fn contains(&self, offset: u16) -> bool {
         match self {
             Self::Nowhere => false,
