@@ -240,10 +240,8 @@ pub(crate) fn apply(
     let base = PlannedFile::new(&file, &plan, ctx);
     let located = untagged.map(|untagged| LocatedBase::of(base, untagged));
     let located = located.transpose()?;
-    let (nodes, filter) = (
-        located.as_ref().map(LocatedBase::feature_of_output),
-        filter.as_deref(),
-    );
+    let nodes = located.as_ref().map(LocatedBase::feature_of_output);
+    let filter = filter.as_deref();
     let (header, header_box) = output_header(&file.header, nodes, &changes, options, filter, ctx);
     let find = |located| {
         let recent = options.recent_nodes(&file.header, &header);

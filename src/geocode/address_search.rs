@@ -45,7 +45,7 @@ fn largest_ring_m2(projection: &LocalProjection, rings: &[Vec<Point>]) -> f64 {
 
 impl<'i> Query<'i, '_> {
     /// Returns the address of the query point. The arguments are the nearest address, street and interpolation way.
-    pub(super) fn address_at_query_point(
+    pub(super) fn choose_address(
         &self,
         address: Option<&Near<'i>>,
         street: Option<(&Near<'i>, &StreetNames<'i>)>,

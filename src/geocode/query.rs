@@ -149,8 +149,7 @@ impl<'i> Query<'i, '_> {
         let usable = self.nearest_with_address(first.as_ref(), radius)?;
         let names = street.as_ref().map(|street| StreetNames::of(&street.tags));
         let named_street = street.as_ref().zip(names.as_ref());
-        let chosen =
-            self.address_at_query_point(usable.as_ref(), named_street, interpolation.as_ref())?;
+        let chosen = self.choose_address(usable.as_ref(), named_street, interpolation.as_ref())?;
         let object = chosen.as_ref().map(|chosen| chosen.near.answering_object());
         let code = country_code(&areas, chosen.as_ref());
         self.languages.set_place(&areas, code.as_deref());

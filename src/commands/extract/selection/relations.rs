@@ -42,9 +42,8 @@ impl RegionMembers<'_> {
             },
         )?;
         if let Some(outside) = &mut self.outside {
-            completed_in
-                .iter()
-                .for_each(|bbox| outside.add_relation(bbox));
+            let add = |bbox| outside.add_relation(bbox);
+            completed_in.iter().for_each(add);
         }
         let mut further = IdSet::default();
         // A parent gets the regions of its children and passes them on to its own parents. The set of regions of a
