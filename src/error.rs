@@ -123,7 +123,7 @@ pub enum Error {
     Internal(String),
 }
 
-/// The words at the end of the cause of an error, if compressed text ends early.
+/// The words with which the cause of an error ends if compressed text ends early.
 pub(crate) const ENDS_EARLY: &str = "data ends early";
 
 /// Returns the name of an input in messages. The path `-` stands for standard input. The credentials in a URL are
@@ -275,7 +275,7 @@ impl Error {
         self
     }
 
-    /// Returns the same error with advice, if an input lacks what the command needs and the error has no advice yet.
+    /// Returns the same error. Adds advice if an input lacks what the command needs and the error has no advice yet.
     #[must_use]
     #[cfg(feature = "cli")]
     pub(crate) fn advise_on_lack(mut self, advice: Advice) -> Self {

@@ -47,7 +47,7 @@
 //! the dependencies, among them clap, tokio, hyper, ureq and parquet.
 //!
 //! - `cli`: the program. It turns on the other features of this list.
-//! - `pages`: pages of HTML with charts, about a file and about the differences of two files.
+//! - `pages`: pages of HTML with charts, about a file and about the differences between two files.
 //! - `parquet`: [`commands::export`] to GeoParquet and to tables.
 //! - `serve`: the HTTP service of the reverse geocoder.
 //! - `update`: [`commands::update`] from web servers. Without it, updates come only from local directories.
@@ -58,7 +58,7 @@
 //! `update`, `PBFHOGG_HTTP_TIMEOUT` (for an input that is a URL, the number of seconds within which the server has to
 //! send data), `https_proxy`, `http_proxy`, `all_proxy` and `no_proxy`.
 
-// The layers re-export items that only tests and benchmarks use. Without the feature `unstable`, nothing uses these
+// The modules re-export items that only tests and benchmarks use. Without the feature `unstable`, nothing uses these
 // re-exports.
 #![cfg_attr(not(feature = "unstable"), allow(unused_imports))]
 
@@ -186,8 +186,8 @@ pub mod model {
 pub mod areas {
     //! Objects with their geometries, and the assembly of polygons from ways.
     //!
-    //! [`FeatureReader`] reads a file and returns points, lines and polygons. [`assemble`] makes polygons of ways in
-    //! memory. Coordinates are integers in units of 1e-7 degree, and all arithmetic uses integers.
+    //! [`FeatureReader`] reads a file and returns points, lines and polygons. [`assemble`] makes polygons from ways
+    //! that are in memory. Coordinates are integers in units of 1e-7 degree, and all arithmetic uses integers.
 
     pub use crate::area::{
         AreaNode, AreaPolygon, AreaProblem, AreaWay, Assembly, OpenRings, ProblemKind, Role,

@@ -5,8 +5,8 @@ mod allocator;
 use allocator::OrEnd;
 use std::process::ExitCode;
 
-/// Replaces the allocator of musl, which returns every large block to the system at once. That can cost up to a third
-/// of the run time.
+/// Replaces the allocator of musl. That allocator returns every large block to the system immediately, which can cost
+/// up to a third of the run time.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: OrEnd<mimalloc::MiMalloc> = OrEnd(mimalloc::MiMalloc);

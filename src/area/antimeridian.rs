@@ -1,5 +1,5 @@
-//! Cuts areas at the antimeridian, which is the edge of the map. An area that crosses it is first assembled in one
-//! piece on a turned map ([`MapTurn`]), and then cut.
+//! Cuts areas at the antimeridian, which is the edge of the map. An area that crosses the antimeridian is first
+//! assembled in one piece on a turned map ([`MapTurn`]), and then cut.
 
 use super::{
     AreaNode, AreaPolygon, AreaProblem, AreaWay, Assembly, OpenRings, ProblemKind, Role, assemble,

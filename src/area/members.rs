@@ -20,7 +20,7 @@ pub(crate) struct MemberWays {
     ways: Vec<(i64, Role, Range<usize>)>,
     /// The first way or node that is missing; `None` if all member ways and their nodes were found.
     pub missing: Option<MissingMember>,
-    /// Whether the ways have more nodes than the store allows for an area. Their nodes are not kept then.
+    /// Whether the ways have more nodes than the store allows for an area. If so, their nodes are not kept.
     is_too_large: bool,
 }
 

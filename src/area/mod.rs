@@ -60,7 +60,7 @@ const MANY_NODES: usize = 500_000;
 /// may need a round for each level.
 const MAX_ROUNDS: usize = 64;
 
-/// Held while an area of at least [`MANY_NODES`] nodes is assembled.
+/// The lock that a thread holds while it assembles an area of at least [`MANY_NODES`] nodes.
 static LARGE_AREA: Mutex<()> = Mutex::new(());
 
 /// A node of a way, with its location.
@@ -280,8 +280,8 @@ pub enum OpenRings {
     LeaveOut,
 }
 
-/// Assembles the polygons that are bounded by ways. If the ways have more than 3,000,000 nodes, there are no polygons
-/// and one problem, [`ProblemKind::TooManyNodes`].
+/// Assembles the polygons that are bounded by ways. If the ways have more than 3,000,000 nodes, the result has no
+/// polygons and one problem, [`ProblemKind::TooManyNodes`].
 ///
 /// # Memory
 ///

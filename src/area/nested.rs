@@ -1,4 +1,4 @@
-//! Relations that are members of routes, with their own members.
+//! The relations that are nested in routes, with their members.
 
 use crate::osm::ObjectKind;
 use crate::pbf::Member;
@@ -8,13 +8,13 @@ use rustc_hash::FxHashMap;
 /// incomplete.
 pub(crate) const MAX_DEPTH: usize = 16;
 
-/// The maximum number of members that all nested relations of a route may have together. A route with more of them is
-/// incomplete. The longest routes of the world have less than a tenth of this number. Without the limit, a few
-/// relations that each list another one many times could have billions of members.
+/// The maximum number of members that all nested relations of a route may have together. A route whose nested relations
+/// have more members is incomplete. The longest routes of the world have less than a tenth of this number. Without the
+/// limit, a few relations that each list another one many times could have billions of members.
 const MAX_NESTED: usize = 1 << 20;
 
-/// The maximum number of members that are kept for a nested relation. Further members would exceed [`MAX_NESTED`] in
-/// any route.
+/// The maximum number of members that are kept for a nested relation. This number of members exceeds [`MAX_NESTED`] in
+/// any route, so further members make no difference.
 pub(crate) const MAX_KEPT: usize = MAX_NESTED + 1;
 
 /// The direct and indirect member relations of routes. Maps the id of each member relation to its own members, or to
@@ -30,7 +30,7 @@ pub(crate) struct RouteWays {
     /// Whether ways may be missing, because a member relation is not in the file, or because there are too many levels
     /// or members of nested relations.
     pub lack_relations: bool,
-    /// The number of members of nested relations that have been visited.
+    /// The number of visited members of nested relations.
     nested: usize,
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum RouteMember {
 
 impl RouteMember {
     /// Returns the members that are part of the line of a route. Leaves out platforms and stops, which lie beside the
-    /// line, and relations of tributaries and of traffic messages (TMC).
+    /// line, and member relations whose roles are for tributaries or for traffic messages (`TMC:`).
     pub(crate) fn line_members<'m>(
         members: impl Iterator<Item = Member<'m>>,
     ) -> impl Iterator<Item = Self> {
@@ -178,7 +178,7 @@ mod tests {
         nested.add(15, vec![RouteMember::Way(1); 20]);
         let found = ways_of_route_with(&nested, 1);
         assert!(found.ids.len() < MAX_NESTED && found.lack_relations);
-        // Relations in a circle are followed once.
+        // Relations that contain each other are followed only once.
         nested.add(1, vec![RouteMember::Relation(2), RouteMember::Way(1)]);
         nested.add(2, vec![RouteMember::Relation(1), RouteMember::Way(2)]);
         let found = ways_of_route_with(&nested, 1);

@@ -1,4 +1,4 @@
-//! The problems of an area that are reported.
+//! The list of problems that are reported for an area.
 
 use super::{AreaProblem, AreaWay, ProblemKind};
 use crate::geometry::Point;
@@ -13,12 +13,12 @@ pub(super) struct ProblemList {
     list: Vec<AreaProblem>,
     /// The number of problems of each kind in `list`.
     counts: FxHashMap<ProblemKind, usize>,
-    /// Whether a problem makes the area invalid.
+    /// Whether at least one problem makes the area invalid. This includes problems that are not in `list`.
     pub(super) has_error: bool,
 }
 
 impl ProblemList {
-    /// Adds a problem, unless [`MOST_OF_KIND`] problems of its kind are known.
+    /// Adds a problem to the list, unless the list already has [`MOST_OF_KIND`] problems of its kind.
     pub(super) fn add(&mut self, problem: AreaProblem) {
         self.has_error |= problem.kind.is_error();
         let count = self.counts.entry(problem.kind).or_default();

@@ -11,7 +11,7 @@ use std::cmp::{Ordering, Reverse};
 struct SimpleRing {
     points: Vec<Point>,
     is_outer: bool,
-    /// The index of the boundary that contains the ring.
+    /// The index of the boundary from which the ring was cut off. A boundary is a closed path that may touch itself.
     boundary: usize,
 }
 
@@ -24,8 +24,8 @@ pub(super) struct AreaRings {
     ring_of: Vec<u32>,
 }
 
-/// The part of a boundary that has been followed, without the rings that were cut off: its corners, and the segment
-/// after each corner.
+/// The part of a boundary that has been followed so far, without the rings that have been cut off from it: its corners,
+/// and the segment after each corner.
 struct Path {
     corners: Vec<u32>,
     segments: Vec<u32>,

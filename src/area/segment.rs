@@ -1,4 +1,4 @@
-//! A segment of the ways that bound an area, and how two segments meet.
+//! Segments of the ways that bound an area, and how two of them meet.
 
 use crate::geometry::{Edge, EdgeRelation, HalfUnitPoint, Point};
 use std::cmp::Ordering;
@@ -6,9 +6,9 @@ use std::cmp::Ordering;
 /// A segment between two different locations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct AreaSegment {
-    /// The western end, or the southern end of a vertical segment.
+    /// The western end. In a vertical segment, this is the southern end.
     pub first: Point,
-    /// The eastern end, or the northern end of a vertical segment.
+    /// The eastern end. In a vertical segment, this is the northern end.
     pub second: Point,
     /// The index of the way.
     pub way: u32,
@@ -19,7 +19,7 @@ pub(crate) fn compare_west_to_east(a: Point, b: Point) -> Ordering {
     (a.lon_e7, a.lat_e7).cmp(&(b.lon_e7, b.lat_e7))
 }
 
-/// Returns on which side of the line from `a` to `b` a point lies. Positive is left.
+/// Returns on which side of the line from `a` to `b` a point lies. A positive result means left.
 pub(super) fn side_of_line(a: Point, b: Point, point: Point) -> i128 {
     Edge { from: a, to: b }.side(HalfUnitPoint::of(point))
 }
@@ -37,7 +37,7 @@ impl AreaSegment {
         (self.first, self.second)
     }
 
-    /// Returns on which side of the segment a point lies. `Greater` is left, seen from the first end.
+    /// Returns on which side of the segment a point lies. `Greater` means left, as seen from the first end.
     pub(crate) fn side(&self, point: Point) -> Ordering {
         side_of_line(self.first, self.second, point).cmp(&0)
     }
@@ -59,7 +59,7 @@ pub(crate) enum Meeting {
     Overlap,
 }
 
-/// Returns how two segments meet. The second must not begin west of the first.
+/// Returns how two segments meet. `b` must not begin west of `a`.
 pub(crate) fn meeting(a: &AreaSegment, b: &AreaSegment) -> Meeting {
     match a.edge().relation_to(&b.edge()) {
         EdgeRelation::Apart => Meeting::Allowed,

@@ -22,8 +22,8 @@ pub(super) fn westernmost(points: &[Point]) -> usize {
     first.unwrap_or(0)
 }
 
-/// The average number of pairs per segment up to which pairs are compared without a sweep. If there are more pairs, a
-/// sweep first decides whether any segments cross.
+/// The maximum average number of pairs per segment that are compared without a sweep. If there are more pairs, a sweep
+/// decides whether any segments cross at all.
 const FEW_PAIRS: u64 = 64;
 /// The maximum average number of pairs per segment that are compared after a sweep has found a crossing. [`MOST_PAIRS`]
 /// is the maximum total number.
@@ -102,9 +102,9 @@ impl<'a> Segments<'a> {
 
     /// Adds a problem for each place where segments cross or overlap, up to [`MOST_OF_KIND`] places.
     ///
-    /// Compares the pairs of segments whose ranges of longitudes overlap. In nearly all areas, these are few. If they
-    /// are many, as in a narrow strip, a sweep first decides whether any segments cross at all. The comparison of pairs
-    /// then ends after [`MOST_PAIRS_OF_SEGMENT`] pairs per segment on average, or [`MOST_PAIRS`] in total.
+    /// Compares the pairs of segments whose ranges of longitudes overlap. Nearly all areas have few such pairs. If
+    /// there are many, as in a narrow strip, a sweep first decides whether any segments cross at all. The comparison of
+    /// pairs then ends after [`MOST_PAIRS_OF_SEGMENT`] pairs per segment on average, or [`MOST_PAIRS`] in total.
     pub(super) fn find_crossings(&self, problems: &mut ProblemList) {
         let (mut known, mut pairs) = (FxHashSet::default(), 0u64);
         // Two segments that cross; `None` until a sweep has found them.

@@ -189,8 +189,8 @@ impl Sides {
     }
 }
 
-/// The maximum average number of list entries, per segment of the area, that are looked at before an ordered sweep
-/// replaces the list of active segments.
+/// The number of entries of the list of active segments that may be looked at, per segment of the area, before an
+/// [`OrderedSweep`] replaces the list.
 const MOST_LOOKED_AT: usize = 16;
 
 /// A vertical sweep line that moves from west to east.
@@ -200,9 +200,9 @@ struct Sweep<'a> {
     begun: usize,
     /// The segments that the line may cross.
     active: Vec<u32>,
-    /// The number of segments in `active` that all calls together have looked at.
+    /// The number of entries of `active` that all calls of `segment_below` together have looked at.
     looked_at: usize,
-    /// Takes the place of `active` once many segments were looked at.
+    /// The sweep that replaces `active` once `looked_at` is large.
     ordered: Option<OrderedSweep<'a>>,
 }
 
@@ -221,14 +221,15 @@ impl<'a> Sweep<'a> {
     /// successive calls must go from west to east, and must not lie on a segment that begins further west.
     /// `inside_is_left` tells, for each segment that begins west of the point, whether the inside lies on its left.
     ///
-    /// In nearly all areas, the line crosses few segments, and a list is the fastest. If all calls together have looked
-    /// at many segments, as in an area of many rings that share a range of longitudes, the segments are kept in order.
+    /// In nearly all areas, the line crosses few segments, and an unordered list of them is fastest. The line crosses
+    /// many segments if many rings of an area share a range of longitudes. In that case, an ordered sweep replaces the
+    /// list.
     fn segment_below(&mut self, point: Point, inside_is_left: &[bool]) -> (bool, Option<u32>) {
         if self.looked_at > MOST_LOOKED_AT * self.segments.len() {
             let new = || OrderedSweep::new(self.segments);
             let below = self.ordered.get_or_insert_with(new).segment_below(point);
-            // The segments do not cross, so the point lies just above the segment `below`, which is the left side of
-            // that segment.
+            // No segment lies between the segment `below` and the point above it. The upper side of a segment is its
+            // left side, because segments run from west to east.
             let is_inside = below.is_some_and(|below| inside_is_left[below]);
             return (is_inside, below.map(|below| below as u32));
         }
@@ -259,7 +260,7 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// Whether the first of two segments that a vertical line crosses lies above the second. The segments must not cross.
+/// Whether `one` lies above `other`. A vertical line must cross both segments, and they must not cross each other.
 fn is_above(one: &AreaSegment, other: &AreaSegment) -> bool {
     // Compares the more eastern of the two western ends with the other segment. If that end lies on the other segment,
     // compares the more western of the two eastern ends.

@@ -50,8 +50,8 @@ fn is_convex(ring: &[Point]) -> bool {
         }
         direction = if turn == 0 { direction } else { turn };
     }
-    // A ring that winds around once changes between east and west twice per round, so at most four times in the two
-    // rounds of this loop.
+    // If a ring winds around once, the direction of its edges changes between east and west twice per round. This loop
+    // goes round twice, so it counts at most four changes.
     for edge in edges(ring).chain(edges(ring)) {
         let width = edge.to.lon_e7.cmp(&edge.from.lon_e7) as i32;
         turns += i32::from(width * last_width < 0);

@@ -1,5 +1,5 @@
 //! Decides whether segments cross, and finds the segment below a point, in time that grows with the number of segments
-//! and not with the number of pairs.
+//! and not with the number of pairs of segments.
 
 use super::segment::{AreaSegment, Meeting, compare_west_to_east, meeting};
 use crate::geometry::Point;
@@ -18,14 +18,15 @@ impl Ord for Met {
         if a == b {
             return Ordering::Equal;
         }
-        // The segment that begins later in the order of the sweep lies on one side of the other one.
+        // The segments do not cross, so the one that begins later in the sweep lies on one side of the one that begins
+        // earlier.
         let (early, late, is_swapped) = match compare_west_to_east(a.first, b.first) {
             Ordering::Greater => (b, a, false),
             _ => (a, b, true),
         };
         let side = early.side(late.first).then_with(|| early.side(late.second));
         let side = if is_swapped { side.reverse() } else { side };
-        // Segments on one line overlap, or meet at an end. Any order will do.
+        // Collinear segments overlap, or share an end. Any order of these will do.
         side.then_with(|| compare_west_to_east(a.first, b.first))
             .then_with(|| compare_west_to_east(a.second, b.second))
             .then(a.way.cmp(&b.way))
@@ -79,13 +80,14 @@ impl SweepLine {
     }
 }
 
-/// Finds the segments below points that follow one another from west to east.
+/// A sweep that finds the segment below each of several points. The points are passed in order from west to east.
 pub(crate) struct OrderedSweep<'a> {
-    /// The segments, sorted by their ends. They must not cross.
+    /// The segments, sorted from west to east by their first ends, then by their second ends. They must not cross.
     segments: &'a [AreaSegment],
     /// The number of segments that have begun.
     begun: usize,
-    /// The ends and the indices of the segments on the line. The segment that ends furthest west comes first.
+    /// The second end (longitude, latitude) and the index of each segment on the line. The segment that ends furthest
+    /// west comes first.
     on_line: BinaryHeap<Reverse<([i32; 2], usize)>>,
     line: SweepLine,
 }
@@ -111,7 +113,7 @@ impl<'a> OrderedSweep<'a> {
             self.line.0.remove(&Met(self.segments[*index]));
             self.on_line.pop();
         }
-        // A segment that begins and ends between two points is never on the line.
+        // A segment that begins and ends between two successive points is never added to the line.
         while let Some(next) = self.segments.get(self.begun)
             && compare_west_to_east(next.first, point) == Ordering::Less
         {
@@ -145,9 +147,9 @@ fn pair_if_crossing(a: AreaSegment, b: AreaSegment) -> Option<[AreaSegment; 2]> 
     (meeting(&a, &b) != Meeting::Allowed).then_some([a, b])
 }
 
-/// Returns two segments that cross or overlap; `None` if there are none. The segments are sorted by their ends, from
-/// west to east, and are all different. A line sweeps over the segments, and each segment is compared only with its
-/// neighbours on the line (M. Shamos, D. Hoey, "Geometric intersection problems", 1976).
+/// Returns two segments that cross or overlap; `None` if no two segments do. The segments are sorted by their ends,
+/// from west to east, and are all different. A line sweeps over the segments, and each segment is compared only with
+/// its neighbours on the line (M. Shamos, D. Hoey, "Geometric intersection problems", 1976).
 pub(crate) fn first_crossing(segments: &[AreaSegment]) -> Option<[AreaSegment; 2]> {
     let mut by_end = segments.to_vec();
     by_end.sort_unstable_by(|a, b| compare_west_to_east(a.second, b.second));
@@ -218,7 +220,7 @@ mod tests {
     fn the_segment_below_a_point_is_found_as_by_testing_all() {
         let mut random = Random(11);
         for count in [0, 1, 10, 100, 300] {
-            // Each segment lies in a band of latitudes of its own. No band has latitude 9, 19, 29 and so on.
+            // Each segment lies in a band of latitudes of its own. The points lie outside of all bands.
             let segments = (0..count).map(|band| {
                 let mut end = || [random.below(100), 10 * band + random.below(8)];
                 segment([end(), end()])

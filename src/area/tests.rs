@@ -50,7 +50,7 @@ fn polygons(ways: &[&[i64]]) -> Vec<Vec<Vec<i32>>> {
     assembly.polygons.iter().map(of_polygon).collect()
 }
 
-/// Returns the kind and the node of each problem of ways.
+/// Returns the kind and the node of each problem that is found when `ways` are assembled.
 fn problems(ways: &[&[i64]]) -> Vec<(ProblemKind, Option<i64>)> {
     let assembly = assemble_ways(ways, OpenRings::Refuse);
     let problems = assembly.problems.iter();
@@ -202,10 +202,10 @@ fn open_rings_can_be_left_out() {
 /// The width and height of the grid of cells.
 const SIDE: i64 = 7;
 
-/// The coordinates (x, y) of the cells that are inside.
+/// The coordinates (x, y) of the cells that the area covers.
 type Cells = BTreeSet<(i64, i64)>;
 
-/// Returns the edges of cells, cut into ways of random lengths. An edge between two cells occurs twice.
+/// Returns the edges of the cells, cut into ways of random lengths. An edge between two of the cells occurs twice.
 fn ways_around(cells: &Cells, random: &mut Random) -> Vec<(i64, Vec<AreaNode>)> {
     let mut ways = Vec::new();
     for &(x, y) in cells {
@@ -420,8 +420,8 @@ fn random_ways_are_valid_if_no_segments_cross_or_have_open_ends() {
         for x in 0..size * 3 {
             for y in 0..size * 3 {
                 let point = (x, y);
-                // Skips points on segments, because they lie on no side. Also skips points above or below an end. Their
-                // neighbours are checked instead.
+                // Skips points on segments, because they are neither inside nor outside. Also skips points whose x
+                // may be that of a node, because `is_inside` does not allow them.
                 let is_on = |[from, to]: &Line| {
                     let [from, to] = [from, to].map(|end| (end.0 * 3, end.1 * 3));
                     cross_product(difference(to, from), difference(point, from)) == 0
@@ -472,7 +472,7 @@ fn a_simple_ring_becomes_the_polygon_that_assemble_returns() {
     assert!(simple > rounds(10_000), "{simple}");
 }
 
-/// Returns a closed way around the square with two opposite corners.
+/// Returns a closed way along the sides of a square. Its south-western and north-eastern corners are given.
 fn square(id: i64, (west, south): (i64, i64), (east, north): (i64, i64)) -> (i64, Vec<AreaNode>) {
     let corners = [
         (west, south),
@@ -519,7 +519,7 @@ fn rings_in_one_range_of_longitudes_are_assembled_quickly() {
     assert_eq!(assembly.problems, []);
     assert_eq!(assembly.polygons.len(), COUNT as usize);
     assert!(assembly.polygons.iter().all(|one| one.holes.is_empty()));
-    // Squares in squares: every second one is the hole of the one around it.
+    // Nested squares: every second square is a hole in the square around it.
     let nested = |at: i64| square(at, (at, at), (4 * COUNT - at, 4 * COUNT - at));
     let ways: Vec<_> = (0..COUNT).map(nested).collect();
     let assembly = assemble(&area_ways(&ways), OpenRings::Refuse);

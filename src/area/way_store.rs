@@ -22,7 +22,7 @@ pub(crate) struct WayStore {
     nested: Arc<NestedRelations>,
     /// The number of nodes of the longest way that was added.
     longest: usize,
-    /// The maximum number of nodes of the ways of one area.
+    /// The maximum total number of nodes of the ways of one area.
     pub(super) max_nodes: usize,
 }
 
@@ -73,7 +73,7 @@ impl WayStore {
         self.longest
     }
 
-    /// Sets the maximum number of nodes of the ways of one area.
+    /// Sets the maximum total number of nodes of the ways of one area.
     pub(crate) const fn set_max_nodes(&mut self, max_nodes: usize) {
         self.max_nodes = max_nodes;
     }

@@ -91,7 +91,8 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
         max_memory: args.max_memory,
         ranges: args.ranges,
     };
-    // Missing nodes are an error with `--strict` and, under the name osmium, without `--ignore-missing-nodes`.
+    // Missing nodes are an error if `--strict` is given. Under the name osmium, they are also an error unless
+    // `--ignore-missing-nodes` is given.
     let advice = if args.strict {
         Advice::NotStrict
     } else {

@@ -5,7 +5,7 @@ use crate::runtime::human_bytes;
 use crate::{Error, ErrorKind};
 use std::borrow::Cow;
 
-/// Returns the message of an error, with advice.
+/// Returns the message of an error, followed by the advice if the error has any.
 pub fn explain(error: &Error) -> String {
     let Some(advice) = error.advice() else {
         return error.to_string();
@@ -25,7 +25,7 @@ pub fn with_advice(message: &str, advice: &Advice) -> String {
     format!("{message}{mark}{words}")
 }
 
-/// Returns the program's text for an advice.
+/// Returns the program's text for a piece of advice.
 fn advice_text(advice: &Advice) -> Cow<'static, str> {
     match advice {
         Advice::LeaveFirstIdsOut([nodes, ways, relations]) => {

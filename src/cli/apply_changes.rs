@@ -271,7 +271,7 @@ fn report_text(output: &OutputTarget, summary: &Summary) -> String {
     out
 }
 
-/// Returns a line with the replication state of the output; empty if it has none.
+/// Returns a line with the replication state of the output. Returns an empty string if the output has no such state.
 fn replication_line(summary: &Summary) -> String {
     let sequence = summary.replication_sequence;
     let sequence = sequence.map(|number| format!(" sequence {number}"));

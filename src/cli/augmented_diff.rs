@@ -105,7 +105,7 @@ pub struct EffectArgs {
 }
 
 impl EffectArgs {
-    /// Returns the output of actions. `path` is that of a file or, with --split, that of a directory.
+    /// Returns the output for the actions. `path` names a file or, with --split, a directory.
     pub fn action_output(&self, session: &Session, path: &Path, overwrite: bool) -> Result<Output> {
         if self.split {
             changeset_output(session, path)
@@ -189,7 +189,7 @@ pub fn is_diff_file_name(path: &Path) -> bool {
     form_of_name(path).is_some()
 }
 
-/// The implied format of an output that is an augmented diff.
+/// The rule for the name of an output that is an augmented diff.
 const NAMED: Implied<'_> = Implied {
     what: "an augmented diff is XML, GeoJSON, CSV or Parquet",
     endings: &[

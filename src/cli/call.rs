@@ -8,7 +8,7 @@ use clap::{ArgAction, CommandFactory};
 use serde::Serialize;
 use std::ffi::OsString;
 
-/// The result of a command that was called.
+/// The result of a command that [`call`] ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Called {
     /// Whether the exit status of the program would be 0. Otherwise a check failed, files differ, or something was not
@@ -18,7 +18,7 @@ pub struct Called {
     pub printed: String,
 }
 
-/// An error of a command that was called.
+/// The reason why [`call`] failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -76,7 +76,7 @@ pub struct CommandDescription {
     pub name: String,
     /// The first line of the help.
     pub about: String,
-    /// The arguments without a name, in order.
+    /// The positional arguments, in order.
     pub arguments: Vec<ArgumentDescription>,
     /// The options.
     pub options: Vec<ArgumentDescription>,
@@ -100,7 +100,8 @@ pub struct ArgumentDescription {
     pub is_output: bool,
 }
 
-/// Describes the commands that [`call`] runs: those of the help, except those that need a terminal or standard input.
+/// Describes the commands that [`call`] runs: those that the help lists, except those that need a terminal or standard
+/// input.
 pub fn commands() -> Vec<CommandDescription> {
     const OF_TERMINALS: [&str; 6] = ["help", "completions", "man", "demo", "show", "geocode"];
     let mut program = usage::with_groups(Cli::command());

@@ -136,7 +136,7 @@ pub fn run(session: &Session, args: &Args, refs_only: bool) -> Result<CommandAns
     Ok(CommandAnswer::yes_if(summary.is_sound()))
 }
 
-/// Returns the file of problems that --output names.
+/// Returns the problem file that --output names.
 fn problem_file(session: &Session, args: &Args) -> Result<Option<ProblemFile>> {
     let Some(path) = &args.output else {
         return Ok(None);
@@ -324,8 +324,8 @@ fn put_missing(out: &mut String, missing: &Missing) {
     }
 }
 
-/// Appends the locations that contradict those of nodes, the form of the file and, if its ways have locations, the
-/// numbers of known and unknown locations.
+/// Appends the contradictions between the locations in ways and those of the nodes, the form of the file and, if its
+/// ways have locations, the numbers of known and unknown locations.
 fn put_locations(out: &mut String, args: &Args, summary: &Summary) {
     for found in &summary.listed_contradictions {
         let _ = writeln!(

@@ -1,11 +1,11 @@
-//! Formats the findings of `check` in areas and doubled objects as text.
+//! Formats as text the findings of `check` about areas and about doubled objects.
 
 use super::show;
 use crate::commands::check::{AreaCheck, DoubledCheck, Summary};
 use crate::commands::export::list_of_problems;
 use std::fmt::Write;
 
-/// Appends the findings in areas and doubled objects that the summary contains.
+/// Appends the findings about areas and about doubled objects, as far as the summary contains them.
 pub fn put_area_findings(out: &mut String, summary: &Summary) {
     if let Some(areas) = &summary.areas {
         put_areas(out, areas);
@@ -57,7 +57,7 @@ fn put_areas(out: &mut String, found: &AreaCheck) {
     put_count(out, unplaced, found.unplaced.unwrap_or(0));
 }
 
-/// Appends the listed doubled objects and keys, and the total numbers of them.
+/// Appends the listed doubled objects and keys, and their total numbers.
 fn put_doubled(out: &mut String, found: &DoubledCheck) {
     for one in &found.listed {
         let letter = one.kind.letter();
@@ -84,14 +84,14 @@ fn put_doubled(out: &mut String, found: &DoubledCheck) {
     };
 }
 
-/// Appends a line with a number, unless it is 0.
+/// Appends a line with a count and its description, unless the count is 0.
 pub fn put_count(out: &mut String, what: &str, count: u64) {
     if count > 0 {
         let _ = writeln!(out, "{what}: {}", show::number(count));
     }
 }
 
-/// Appends a line with the number of violations that are not listed, if there are any.
+/// Appends a line with the number of findings that are not listed, if there are any.
 pub fn put_left_out(out: &mut String, found: u64, listed: usize) {
     let more = found.saturating_sub(listed as u64);
     if more > 0 {

@@ -195,7 +195,7 @@ fn layer_files(session: &Session, args: &Args) -> Result<Vec<LayerFile>> {
     Ok(files)
 }
 
-/// Returns the format that the name of a file shows.
+/// Determines the format of a file from its name.
 fn layer_format(session: &Session, path: &Path) -> Result<LayerFormat> {
     let ending = path.extension().unwrap_or_default().to_string_lossy();
     match ending.to_ascii_lowercase().as_str() {

@@ -13,8 +13,8 @@ use std::any::TypeId;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// Declares the decisions that depend on the name of the program. A row has the value under the name `pbfhogg`, and the
-/// value under the name `osmium`.
+/// Declares the decisions that depend on the name of the program. Each row ends with two values: the one under the name
+/// `pbfhogg`, then the one under the name `osmium`.
 macro_rules! conventions {
     ($($(#[$about:meta])* $visibility:vis $decision:ident: $type:ty = $pbfhogg:expr, $osmium:expr;)*) => {
         /// The decisions that depend on the name of the program.
@@ -86,7 +86,8 @@ conventions! {
     pub stops_on_incomplete: bool = false, true;
     /// Whether `export` makes lines of routes.
     pub exports_routes: bool = true, false;
-    /// How `export` and regions treat lines and areas that cross the antimeridian, and points on the antimeridian.
+    /// How `export` and commands with a region treat lines and areas that cross the antimeridian, and points on the
+    /// antimeridian.
     pub antimeridian: Antimeridian = Antimeridian::Cut, Antimeridian::Keep;
     /// The index types that `add-locations-to-ways` prints, one per line.
     pub index_types: &'static str = "auto\ndense\nexternal\nsparse\n",
@@ -105,7 +106,8 @@ conventions! {
     /// Whether a change counts as a creation if its version is 1. If `false`, a change counts as a creation only if the
     /// command knows that the object is new.
     pub creates_version_1: bool = false, true;
-    /// Whether each name of XML as the format of an input, such as `osm`, stands for both OSM XML and OsmChange.
+    /// Whether each name of an XML format that is given for an input, such as `osm`, stands for both OSM XML and
+    /// OsmChange.
     pub reads_xml_by_any_name: bool = false, true;
     /// Whether `tags-filter`, `extract`, `renumber` and `time-filter` treat the objects of a change file like those of
     /// other files.
@@ -159,7 +161,7 @@ impl Conventions {
 /// A function that parses the value of an argument under given conventions.
 pub type ParseValue<T> = fn(&Conventions, &str) -> Result<T, String>;
 
-/// Returns the parser of a value under the name `pbfhogg`.
+/// Returns a function that parses a value under the conventions of the name `pbfhogg`.
 pub fn parse_with<T>(
     parse: ParseValue<T>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static

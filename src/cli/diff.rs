@@ -190,7 +190,7 @@ pub fn run(session: &Session, args: &Args, derive_changes: bool) -> Result<Comma
     ))
 }
 
-/// The error if a change file of selected objects is requested.
+/// The error message if a change file of selected objects is requested.
 const WHOLE_CHANGES: &str =
     "a change file has all differences: cut both files to the region with extract before";
 
@@ -240,7 +240,7 @@ pub fn write_page(
     target: OutputTarget,
     ctx: &Context,
 ) -> crate::Result<Summary> {
-    /// The maximum number of differing objects up to which the page shows objects one by one.
+    /// The maximum number of differing objects for which the page shows the objects one by one.
     const MOST_DIFFERENCES: u64 = 200_000;
     let list = |summary: &Summary| {
         let total = summary.total();
@@ -371,8 +371,8 @@ impl DiffFormat {
     }
 }
 
-/// Returns the output if the derived change file has to be converted. This is the case for a change file in PBF and,
-/// with `derive_changes`, for any format except OsmChange. Returns `None` for other outputs.
+/// Returns the options of the output if the derived change file has to be converted. This is the case for a change file
+/// in PBF and, with `derive_changes`, for any format except OsmChange. Returns `None` for other outputs.
 fn converted_output(
     session: &Session,
     args: &Args,
@@ -401,8 +401,8 @@ fn converted_output(
     Ok(Some(output.format(format).header(header)))
 }
 
-/// Returns the output if its format or, without a format, its name is `osc.pbf`; `None` otherwise. Always returns
-/// `None` under the conventions of osmium.
+/// Returns the options of the output if the format or, without a format, the name of the output asks for a change file
+/// in PBF (`osc.pbf`). Returns `None` otherwise, and always under the conventions of osmium.
 fn change_pbf_output(session: &Session, args: &Args) -> Result<Option<OutputOptions>> {
     let spec = match &args.format {
         Some(DiffFormat::Objects(spec)) => spec.clone(),

@@ -142,7 +142,7 @@ pub fn parse_grouping(text: &str) -> Result<GroupBy, String> {
     }
 }
 
-/// Writes the numbers of changes by user or by changeset: as lines, or in the given form.
+/// Writes the numbers of changes by user or by changeset: as lines of text, or in the given form.
 pub fn write_grouped(
     session: &Session,
     files: &ComparedFiles<'_>,
@@ -172,7 +172,7 @@ pub fn write_grouped(
         ctx.warn("no new version has a user or a changeset: many public extracts leave them out");
     }
     let to_stdout = is_stdout(target.path);
-    // Lines are a report. --quiet suppresses them, as it suppresses the lines of a `diff` without --by. It does not
+    // The lines of text count as a report, so --quiet suppresses them, as it does in a `diff` without --by. It does not
     // suppress output in a requested file format.
     let is_quiet = target.run.quiet && form.is_none();
     let is_silent = to_stdout && (target.run.json.is_some() || is_quiet);
@@ -198,7 +198,7 @@ pub fn write_grouped(
     ))
 }
 
-/// Formats groups as a table for people, with a line for each group.
+/// Formats groups as a human-readable table with a line for each group.
 fn format_groups(groups: &[EditGroup], by: GroupBy) -> String {
     let name = |group: &EditGroup| {
         let user = group.user.as_deref().map(show::on_one_line);

@@ -159,8 +159,8 @@ fn read_config_or_default(session: &Session, args: &Args, ctx: &Context) -> Resu
         return Ok(Config::new(default_rules(session)));
     };
     let config = export::read_config(path, default_rules(session));
-    // A mistake in the configuration counts as wrong usage. Therefore it is converted from a `crate::Error` to a plain
-    // message: errors of other types count as wrong usage.
+    // A mistake in the configuration counts as wrong usage. So does every error whose type is not `crate::Error`.
+    // Therefore the error is converted to a plain message.
     let config = config.map_err(|error| anyhow!("{error}"))?;
     for warning in &config.warnings {
         ctx.warn(format!("{}: {warning}", path.display()));
@@ -185,7 +185,7 @@ fn fail_if_incomplete(options: &Options, summary: &Summary) -> crate::Result<()>
     Err(crate::Error::file(&options.input, cause))
 }
 
-/// Warns if the ids of the nodes of ways were requested and the output has areas, because areas have no such attribute.
+/// Warns if the attribute `way_nodes` was requested and the output has areas, because areas do not have this attribute.
 fn warn_of_areas_without_way_nodes(options: &Options, summary: &Summary, ctx: &Context) {
     if let ExportFormat::Text(features) = &options.format
         && features.attributes.has(Attribute::WayNodes)

@@ -12,10 +12,10 @@ use crate::formats::{
 use anyhow::{Result, anyhow, bail};
 use std::path::Path;
 
-/// The error if a directory would go to standard output.
+/// The error message if a directory would be written to standard output.
 const DIRECTORY: &str =
     "--partition, --max-file-size, several themes and --raw write a directory: name it with -o";
-/// The attributes of `--metadata`.
+/// The attributes that `--metadata` selects.
 const ALL_ATTRIBUTES: [Attribute; 7] = [
     Attribute::Type,
     Attribute::Id,
@@ -263,8 +263,8 @@ impl FormatArgs {
         Ok(themes)
     }
 
-    /// Returns the text format that the options select. Fails if an option for tables is given that this format does
-    /// not have.
+    /// Returns the text format that the options select. Fails if an option for tables is given and the text format does
+    /// not have this option.
     fn text_format(&self, session: &Session, path: &Path, config: &Config) -> Result<ExportFormat> {
         let (format, compression) = format_of(session, self.output_format.as_deref(), path)?;
         let is_csv = format.is_table();

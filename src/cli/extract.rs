@@ -183,7 +183,7 @@ impl Args {
         }
     }
 
-    /// Returns the extract of a region that options give.
+    /// Returns the extract of a region that was given on the command line.
     fn single_extract(&self, session: &Session, shape: Shape) -> Result<Vec<Extract>> {
         let OutputOptions {
             target,
@@ -231,8 +231,8 @@ impl Args {
             for (key, value) in &extract.output_header {
                 match (key.as_str(), value) {
                     ("generator", None) => {}
-                    // `HeaderOption::parse` fails for a field that PBF does not have. The input cannot have such a
-                    // field, so there is no value to keep, and the error is ignored.
+                    // A field without a value keeps the value of the input. `HeaderOption::parse` fails for a field
+                    // that PBF does not have. The input cannot have such a field either, so the error is ignored.
                     (key, None) => header
                         .set
                         .extend(HeaderOption::parse(&format!("{key}!")).ok()),

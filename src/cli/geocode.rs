@@ -292,8 +292,8 @@ enum GivenPlaces {
 }
 
 impl Args {
-    /// Whether answers are appended to the lines of a table: with --csv, or without --json if the name of the input
-    /// ends in .csv or .tsv.
+    /// Whether answers are appended to the lines of a table. This is so with --csv. It is also so if the name of the
+    /// input ends in .csv or .tsv and --json is not given.
     fn is_csv(&self) -> bool {
         let ending = self
             .lat

@@ -212,7 +212,7 @@ pub fn main() -> ExitCode {
     ExitCode::from(main_with(std::env::args_os().collect()))
 }
 
-/// Does the same as [`main`] with a given command line, which begins with the name of the program.
+/// Does the same as [`main`] for the command line `words`, which begins with the name of the program.
 pub fn main_with(words: Vec<OsString>) -> u8 {
     let (conventions, words) = conventions::choose(words);
     let (cli, matches) = match parse(conventions, words) {

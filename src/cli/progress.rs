@@ -88,7 +88,8 @@ impl Terminal {
         }
     }
 
-    /// Changes the job, and draws the bar if [`PATIENCE`] has passed since the start. Does nothing if no bar is wanted.
+    /// Changes the shown progress, and draws the bar if [`PATIENCE`] has passed since the start. Does nothing if no bar
+    /// is wanted.
     fn update(&self, change: impl FnOnce(&mut ShownProgress)) {
         if !self.has_bar {
             return;
@@ -132,7 +133,7 @@ impl ShownProgress {
     }
 }
 
-/// Formats the remaining time. Before the end of the command, formats at least one second.
+/// Formats the remaining time. Until the command ends, the result is at least one second.
 fn time_left(eta: Duration, is_end: bool) -> String {
     let least = Duration::from_secs(u64::from(!is_end));
     format!("{} left", HumanDuration(eta.max(least)))

@@ -178,7 +178,7 @@ fn report(summary: &Summary) -> String {
     for region in &summary.regions {
         let what = match (region.outcome, &region.cause) {
             (RunOutcome::Unchanged, _) => continue,
-            // The warning has already given the cause.
+            // A warning has already given the cause.
             (_, Some(_)) => "not published".to_owned(),
             (_, None) => {
                 let changes = region.changes.map(|changes| {

@@ -117,7 +117,7 @@ impl Args {
     }
 }
 
-/// The maximum number of losses that the text lists, and the maximum number of mended blobs.
+/// The maximum number of losses in the text of the report, and also the maximum number of mended blobs in it.
 const LISTED: usize = 20;
 
 /// Formats the report as text for people.

@@ -1,4 +1,4 @@
-//! The state of one run of a command line. The state is handed down from the parsed command line to the command.
+//! The state of one run of a command line. Each command gets a reference to this state.
 
 use super::conventions::Conventions;
 use crate::Context;
@@ -15,7 +15,8 @@ pub struct Session {
     pub conventions: &'static Conventions,
     /// The name of the command.
     command: String,
-    /// In a [`call`](super::call()), the context of the caller, and the text printed so far, which the caller gets.
+    /// If another program runs the command through [`call`](super::call()), the context of that caller, and the text
+    /// printed so far, which the caller gets in the end.
     caller: Option<(Context, RefCell<String>)>,
     /// The percentage by which an output may be smaller than the file that it replaces; `None` without a limit.
     pub max_shrink: Option<u8>,
@@ -50,8 +51,8 @@ impl Session {
         self.caller.is_some()
     }
 
-    /// Connects `ctx` to the caller, if there is one: `ctx` is cancelled with the call and, unless `has_bar` is set,
-    /// sends messages to the observer of the caller.
+    /// Connects `ctx` to the caller, if there is one. `ctx` is then cancelled together with the context of the caller.
+    /// Unless `has_bar` is set, the messages of `ctx` go to the observer of the caller.
     pub fn connect_to_caller(&self, ctx: &mut Context, has_bar: bool) {
         if let Some((caller, _)) = &self.caller {
             ctx.cancellation = caller.cancellation.clone();
@@ -73,7 +74,7 @@ impl Session {
         Ok(written.for_path(path, "cannot write")?)
     }
 
-    /// Prints to standard error, but not in a call.
+    /// Prints to standard error, unless another program called the command.
     pub fn print_to_stderr(&self, text: &str) {
         if !self.is_call() {
             print_to_stderr(text);

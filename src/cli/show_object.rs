@@ -145,7 +145,8 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     Ok(CommandAnswer::yes_if(is_complete))
 }
 
-/// A program that shows text page by page. Dropping the pager closes the input of the program, and waits until it ends.
+/// A program that shows text page by page. Dropping the pager closes the input of the program, and waits until the
+/// program ends.
 struct Pager {
     program: Child,
     input: Option<ChildStdin>,
@@ -205,8 +206,8 @@ fn parse_ids(texts: &[String]) -> Result<Vec<ObjectId>> {
     parse_object_ids(texts, ObjectKind::Node).map_err(anyhow::Error::msg)
 }
 
-/// Prints the objects with the given ids. An id without a letter is a node id. Prints ids that are not in the file to
-/// standard error, and returns [`CommandAnswer::No`] if there are any.
+/// Prints the objects with the given ids. An id without a letter is a node id. Prints the ids that are not in the file
+/// to standard error. If there are such ids, returns [`CommandAnswer::No`].
 pub fn run_with(
     session: &Session,
     input: &Path,

@@ -197,7 +197,7 @@ impl Args {
         }
     }
 
-    /// Returns the subject of the report about a file.
+    /// Returns the file at `path` as the subject of a report.
     const fn updated_file<'f>(&self, path: &'f Path) -> UpdatedFile<'f> {
         UpdatedFile {
             path,
@@ -224,7 +224,7 @@ impl Args {
         self.write.output(session, self.output.as_deref()).map(Some)
     }
 
-    /// Returns the goal of the update that the options ask for.
+    /// Returns the goal that the options set for the update.
     fn goal(&self, session: &Session, file: &Path) -> Result<Goal> {
         let output = match (&self.output, self.diffs_only) {
             _ if self.check => return Ok(Goal::Check),
@@ -367,8 +367,8 @@ fn parse_moment(text: &str) -> Result<i64, String> {
 impl WebArgs {
     /// Creates the access to files and servers for a run. `servers` are the servers that the user names.
     pub fn files(&self, servers: &[String]) -> Result<AnyFiles> {
-        // Without --server, the header of the file names the server. Whoever made the file could choose it, so it gets
-        // no token.
+        // Without --server, the header of the file names the server. Whoever made the file could choose this server, so
+        // the token is not sent to it.
         if self.token_file.is_some() && servers.is_empty() {
             bail!(
                 "--token-file is for a server that --server names: the token is not sent to one that only the file names"

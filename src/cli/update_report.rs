@@ -82,7 +82,7 @@ impl UpdatedFile<'_> {
         }
     }
 
-    /// Prints the report of a run, or with --json=lines the event.
+    /// Prints the report of a run or, with --json=lines, its event.
     pub fn print(
         self,
         session: &Session,
@@ -176,7 +176,7 @@ pub fn print_event_list(session: &Session, runs: &[(UpdatedFile<'_>, Summary)]) 
     session.print(&JsonForm::Pretty.text(&events)?)
 }
 
-/// Prints an error as an event if --json=lines is given. Otherwise does nothing.
+/// Prints an error as an event if --json=lines is given. Prints nothing if the error is a closed pipe.
 pub fn print_error_event(
     session: &Session,
     run: &RunArgs,

@@ -178,8 +178,8 @@ pub fn unknown_command(name: &str, program: &clap::Command) -> String {
     }
 }
 
-/// Returns the message for a mistake for which this module has no wording. The message has the first line of clap's
-/// message, without the usage and the tips that follow.
+/// Returns the message for a mistake for which this module has no message of its own. The message has the first line of
+/// clap's message, without the usage and the tips that follow.
 fn other_mistake_message(error: &clap::Error, command: &str, argument: &str, help: &str) -> String {
     let rendered = error.to_string();
     let line = rendered.lines().next().unwrap_or_default();
@@ -215,8 +215,8 @@ fn missing_arguments_message(names: &[String]) -> String {
 }
 
 /// Whether `typed` is probably a misspelling or an abbreviation of `meant`. An abbreviation has three letters or more.
-/// A misspelling changes, adds, removes or swaps one letter, or two if both words have six letters or more. Leading
-/// dashes are ignored.
+/// A misspelling changes, adds or removes one letter, or swaps two adjacent letters. If both words have six letters or
+/// more, two such mistakes are accepted. Leading dashes are ignored.
 pub fn is_near(meant: &str, typed: &str) -> bool {
     let [meant, typed] = [meant, typed].map(|text| text.trim_start_matches('-'));
     let most = (meant.len().min(typed.len()) / 3).clamp(1, 2);

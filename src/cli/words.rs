@@ -122,8 +122,8 @@ pub fn for_argument(name: &str, command: &clap::Command, argument: &str) -> Opti
     }
 }
 
-/// Returns the first word that begins with `option` and is a box. clap takes the start of a box with a negative first
-/// number for an option: of `-1.5,50,-1,51`, it takes `-1`.
+/// Returns the first word that begins with `option` and is a box. If the first number of a box is negative, clap
+/// mistakes the start of the box for an option: in `-1.5,50,-1,51`, it sees the option `-1`.
 pub fn negative_box<'w>(words: &'w [OsString], option: &str) -> Option<&'w str> {
     let mut words = words.iter().filter_map(|word| word.to_str());
     words.find(|word| word.starts_with(option) && is_box(word))

@@ -14,8 +14,8 @@ use crate::pbf::feature;
 use anyhow::{Error, anyhow};
 use std::path::{Path, PathBuf};
 
-/// Returns the content of a file; `None` if the content is unknown, or if the file is a stream, which can be read only
-/// once.
+/// Returns the kind of content that a file has; `None` if the content is unknown, or if the file is a stream, which can
+/// be read only once.
 fn detect_content(path: &Path, ctx: &Context) -> Option<FileContent> {
     if !path.is_file() && ctx.file(path).is_none() {
         return None;

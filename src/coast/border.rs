@@ -2,7 +2,7 @@
 //!
 //! All decisions are exact, and none needs a special case: the border is treated as if it were moved by e to the east
 //! and by e² to the north, where e is infinitesimal (H. Edelsbrunner, E. Mücke, "Simulation of simplicity", 1990). So
-//! no point of a coastline is on the border, and no vertex of the border on a coastline.
+//! no point of a coastline is on the border, and no vertex of the border is on a coastline.
 
 use super::ratio::Ratio;
 use crate::geometry::{Point, Rings};
@@ -170,7 +170,7 @@ impl Border {
             let (from, to) = self.edge(*edge as usize);
             let is_above = |vertex: Point| vertex.lat_e7 >= point.lat_e7;
             if is_above(from) != is_above(to) {
-                // The point is west of an edge that leads upwards if the point is on the left of the edge.
+                // The point is west of an edge that leads north if the point is on the left of the edge.
                 let is_west = (side_of_border(from, to, point) > 0) == is_above(to);
                 is_inside ^= is_west;
             }
@@ -279,8 +279,8 @@ impl Border {
     }
 
     /// Returns the place on the border that is nearest to a point, and its distance in 1e-7 degree of latitude.
-    /// Distances are measured in a plane in which a degree of longitude is as long as at the point. Ignores places
-    /// farther away than `longest`.
+    /// Distances are measured in a plane in which a degree of longitude has the length that it has at the point.
+    /// Ignores places farther away than `longest`.
     pub(super) fn nearest(&self, point: Point, longest: f64) -> Option<(BorderPlace, f64)> {
         let home = *self.strips_in_latitudes(point.lat_e7, point.lat_e7).start();
         let mut best: Option<(BorderPlace, f64)> = None;

@@ -110,7 +110,8 @@ impl Half {
         if self.axis.of(outer) == self.edge {
             return outer;
         }
-        // The result is the same for both directions of the segment and for both sides, because the ends are sorted.
+        // The ends are sorted, so that the result depends neither on the direction of the segment nor on the side of
+        // the half.
         let (from, to) = (inner.min(outer), inner.max(outer));
         let other = match self.axis {
             Axis::Lon => Axis::Lat,
@@ -239,7 +240,7 @@ impl BoxPart {
         self.chains.iter().chain(&self.rings).map(Vec::len).sum()
     }
 
-    /// Whether no line crosses the box, so that all of it is inside or outside of the area.
+    /// Whether the box contains no lines, so that all of it is inside or outside of the area.
     pub(crate) fn is_uniform(&self) -> bool {
         self.chains.is_empty() && self.rings.is_empty()
     }

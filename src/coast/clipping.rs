@@ -53,7 +53,7 @@ pub(super) fn cut_at_antimeridian(bound: BoundPath, border: &Border) -> Vec<Boun
     parts.filter(|part| part.path.points.len() > 1).collect()
 }
 
-/// Returns the pieces of a path within the region, in the order of the path.
+/// Returns the pieces of a path that lie within the region, in the order of the path.
 pub(super) fn clip(bound: BoundPath, border: &Border) -> Vec<CoastPiece> {
     let BoundPath { path, places } = bound;
     let Some(first) = path.points.first().copied() else {

@@ -7,7 +7,7 @@ use super::path::{CoastPath, match_in_circle};
 use super::problem::{CoastProblem, CoastProblemKind, ProblemPlace};
 use crate::geometry::{Point, Rings, doubled_area};
 
-/// An end of a piece on the border.
+/// The start or the end of a piece, at a place on the border.
 #[derive(Clone, Copy)]
 struct BorderEnd {
     place: BorderPlace,
@@ -17,9 +17,9 @@ struct BorderEnd {
 
 /// Rings of land and water within a region.
 pub(super) struct ClosedCoast {
-    /// The rings, with land on their left. The segments along the border have no way.
+    /// The rings, with land on their left. The segments along the border belong to no way.
     pub rings: Vec<CoastPath>,
-    /// The rings of the border, with the places at which coastlines meet it.
+    /// The rings of the border, with additional points where coastlines meet the border.
     pub border: Rings,
     /// For each ring of the border, whether coastlines meet it.
     pub is_met: Vec<bool>,

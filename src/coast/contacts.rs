@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 /// data have fewer than ten pairs per segment.
 const PAIRS_OF_SEGMENT: u64 = 512;
 const PAIRS: u64 = 1 << 24;
-/// The maximum number of crossings that are mended in a group of rings is `CROSSINGS_OF_SEGMENT * points + CROSSINGS`.
+/// A group of rings with more than `CROSSINGS_OF_SEGMENT * points + CROSSINGS` crossings is left out instead of mended.
 const CROSSINGS_OF_SEGMENT: usize = 4;
 const CROSSINGS: usize = 1000;
 /// The maximum number of crossings that are reported.
@@ -49,7 +49,7 @@ const STRIPS_OF_SEGMENT: usize = 4;
 
 /// The segments in each of several strips of latitudes.
 struct LatitudeStrips {
-    /// The latitudes at which the strips begin. The first strip has no start.
+    /// The southern limits of all strips except the first, which has no southern limit.
     starts: Vec<i32>,
     /// For each strip, the segments that extend into it.
     members: Vec<Vec<AreaSegment>>,
@@ -85,7 +85,8 @@ impl LatitudeStrips {
         let (mut first, mut count) = (0, 0);
         for segment in segments_of(rings) {
             let [low, high] = [low_lat(&segment), high_lat(&segment)];
-            // Consecutive segments of a ring are mostly in one strip.
+            // The southern ends of consecutive segments of a ring are mostly in the same strip, so the strip of the
+            // previous segment is tried first.
             let is_in = |strip: usize| {
                 strip
                     .checked_sub(1)

@@ -1,4 +1,4 @@
-//! Closes gaps between the ends of paths.
+//! Closes the gaps between the ends of paths, the starts of paths, and the border.
 
 use super::border::{Border, BorderPlace};
 use super::nearest::NearestPlaces;
@@ -16,10 +16,10 @@ const AT_PLACE_M: f64 = 0.01;
 
 /// The rules for closing gaps.
 pub(super) struct GapRules<'g> {
-    /// The maximum length of a gap in metres; 0 closes none.
+    /// The maximum length in metres of the gaps to close; 0 closes no gaps.
     pub close_distance_m: f64,
     pub border: &'g Border,
-    /// Whether the region is only a part of the world. Paths that end within the region are then continued to the
+    /// Whether the region is only a part of the world. If so, a path that ends within the region is continued to the
     /// nearest start of a path or to the border, at any distance.
     pub is_extract: bool,
 }
@@ -287,7 +287,7 @@ impl Gaps<'_> {
         }
     }
 
-    /// Returns the paths after the gaps between them were closed.
+    /// Joins the paths whose gaps were closed, and returns the resulting paths.
     fn into_joined_paths(self) -> Vec<BoundPath> {
         let count = self.paths.len();
         let first = (0..count).filter(|path| !self.has_previous[*path]);

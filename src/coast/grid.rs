@@ -9,12 +9,12 @@ use std::ops::Range;
 const WEST: i64 = -1_800_000_000;
 const SOUTH: i64 = -900_000_000;
 
-/// A grid, whose cells begin at the south-western corner of the world.
+/// A grid of cells. The first cell begins at the south-western corner of the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Grid {
     /// The size of a cell in 1e-7 degree.
     pub cell_e7: u32,
-    /// The distance by which a cell overlaps each of its neighbours, in 1e-7 degree.
+    /// The distance by which a cell extends into each of its neighbours, in 1e-7 degree.
     pub overlap_e7: u32,
 }
 
@@ -26,7 +26,8 @@ pub(crate) struct GridCell {
     pub part: BoxPart,
 }
 
-/// An iterator over the cells of a grid that share points with a box, each with the part of an area in it.
+/// An iterator over the cells of a grid that overlap a box. Each cell comes with the part of an area that lies in the
+/// cell.
 pub(crate) struct GridCells {
     grid: Grid,
     bounds: Extent,

@@ -44,8 +44,9 @@ fn box_area(of: &Extent) -> i128 {
     2 * side(of.low.lon_e7, of.high.lon_e7) * side(of.low.lat_e7, of.high.lat_e7)
 }
 
-/// Checks that the polygons inside and outside of the area add up to each cell. If cells do not overlap, also checks
-/// that the areas in all cells add up to the area of the polygons, with a difference of at most `slack`.
+/// Checks for each cell that the polygons of the area and the polygons outside of the area add up to the cell. If cells
+/// do not overlap, also checks that the areas in all cells add up to the area of the polygons, with a difference of at
+/// most `slack`.
 fn check(bounds: Extent, area_of: &[AreaPolygon], grid: Grid, slack: i128) {
     let (mut inside, mut all) = (0, 0);
     for cell in grid.cells(bounds, area_of) {
@@ -89,12 +90,12 @@ fn area_and_rest_add_up_to_each_cell() {
         vec![polygon(&[&[(0, 0), (100, 0), (100, 100), (0, 100)]])],
         vec![polygon(&[&[(0, 0), (100, 0), (100, 100), (0, 100)], hole])],
         vec![polygon(&[&[(10, 10), (90, 10), (90, 90), (10, 90)], hole])],
-        // A lake touches the edge of the box with one corner, and a corner of cells with another.
+        // A lake with one corner on the edge of the box, and another corner at a point where four cells meet.
         vec![polygon(&[
             &[(0, 0), (100, 0), (100, 100), (0, 100)],
             &[(0, 50), (20, 60), (50, 50), (20, 40)],
         ])],
-        // Two islands touch each other at a corner of cells, and both touch the edge of the box.
+        // Two islands touch each other at a point where four cells meet, and both touch the edge of the box.
         vec![
             polygon(&[&[(0, 50), (25, 25), (50, 50), (25, 75)]]),
             polygon(&[&[(50, 50), (75, 25), (100, 50), (75, 75)]]),
@@ -166,7 +167,7 @@ fn random_islands_that_touch_cells_and_each_other_are_divided() {
     };
     let bounds = extent(0, 0, 400, 400);
     for _ in 0..40 {
-        // Squares of 100, each of which has an island or is empty; islands touch the edges of their squares.
+        // The sides of a square are 100 units long. A square is empty, or has one island that touches its edges.
         let mut islands = Vec::new();
         for column in 0..4 {
             for row in 0..4 {

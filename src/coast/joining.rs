@@ -11,7 +11,7 @@ use std::ops::Range;
 struct WayPart {
     /// The index of the way.
     way: usize,
-    /// The indices of its nodes.
+    /// The range of the way's nodes that belong to the part.
     nodes: Range<usize>,
     /// The nodes at the start and at the end of the part, where it may be joined with other parts. `None` at an end
     /// beyond which the way continues.
@@ -177,8 +177,8 @@ impl Joints<'_> {
         next
     }
 
-    /// Returns the location of the node at an end, and the direction from it to the next node of the part that has
-    /// another location.
+    /// Returns the location of the node at an end, and the direction in which the part leaves this node. The direction
+    /// points to the first of the part's following nodes whose location differs.
     fn direction(&self, end: &PartEnd) -> Option<(Point, Direction)> {
         let part = self.parts.get(end.part)?;
         let way = self.ways.way(part.way)?;
@@ -193,9 +193,9 @@ impl Joints<'_> {
         Some((centre, direction(centre, other?)))
     }
 
-    /// Joins the parts that end at a node with the parts that begin there. Each part that ends is joined with the next
-    /// part in clockwise order that begins, because land lies between the two. Paths therefore do not cross at the
-    /// node.
+    /// Joins the parts that end at a node with the parts that begin there. Land lies between a part that ends and the
+    /// next part in clockwise order that begins, so these two parts are joined. The pairs nest like parentheses, so
+    /// paths do not cross at the node.
     fn join_by_land(
         &self,
         ends: &[PartEnd],

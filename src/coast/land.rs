@@ -1,4 +1,4 @@
-//! The polygons of the land on the left of rings.
+//! Makes polygons of the land that lies on the left of closed rings.
 
 use super::contacts::{RingGroup, groups_of};
 use super::path::CoastPath;
@@ -21,7 +21,7 @@ struct Patch {
     west: Point,
 }
 
-/// The surfaces inside and outside of a patch that [`Land::add_patch`] has added.
+/// The surfaces inside and outside of a patch, as determined by [`Land::add_patch`].
 #[derive(Clone, Copy)]
 struct Placed {
     /// The land polygon around the patch; `None` if water is around it.
@@ -44,7 +44,7 @@ enum Inside {
 #[derive(Debug, Default)]
 pub(super) struct LandPolygons {
     pub polygons: Vec<AreaPolygon>,
-    /// For each polygon, whether its outer ring went clockwise and was turned around.
+    /// For each polygon, whether its outer ring went clockwise and was reversed.
     pub is_turned: Vec<bool>,
 }
 
@@ -54,15 +54,15 @@ struct Land {
     polygons: Vec<AreaPolygon>,
     is_turned: Vec<bool>,
     placed: Vec<Option<Placed>>,
-    /// For each segment between land and water, the index of the land polygon. Has only the segments of patches that
-    /// may bound several land polygons.
+    /// For each segment between land and water, the index of the land polygon. Contains only the segments of patches
+    /// that may bound several land polygons.
     polygon_at: FxHashMap<(Point, Point), usize>,
     /// For each patch that bounds only one land polygon, the index of this polygon.
     polygon_of: Vec<Option<usize>>,
 }
 
-/// Returns the land on the left of closed rings. A ring in the water that goes clockwise is turned around. Where rings
-/// cross, a point is on land if more rings go around it counter-clockwise than clockwise.
+/// Returns the land on the left of closed rings. A clockwise ring in the water is reversed. Where rings cross, a point
+/// is on land if more rings go around it counter-clockwise than clockwise.
 pub(super) fn land_of(
     mut rings: Vec<CoastPath>,
     problems: &mut Vec<CoastProblem>,
@@ -192,7 +192,8 @@ fn region_of_meeting_rings(
     (is_land, if is_land { land } else { water })
 }
 
-/// Returns a problem that concerns a ring; `None` if the ring is a ring of the border, which has no ways.
+/// Returns a problem that concerns a ring; `None` if the ring consists only of the border of the region, and therefore
+/// has no ways.
 fn problem_of(kind: CoastProblemKind, ring: &CoastPath) -> Option<CoastProblem> {
     let ways = ring.ways();
     let place = || ProblemPlace::Line(ring.points.clone());
@@ -234,7 +235,7 @@ fn segments_below(patches: &[Patch], ctx: &Context) -> Vec<(usize, Option<Border
         for ring in polygons.iter().flatten() {
             let ends = ring.iter().zip(ring.iter().cycle().skip(1));
             segments.extend(ends.map(|(from, to)| {
-                // The patch is on the left.
+                // The patch is on the left of the segment.
                 let is_below = compare_west_to_east(*from, *to).is_lt();
                 AreaSegment::new(*from, *to, patch << 1 | u32::from(is_below))
             }));
@@ -276,7 +277,7 @@ impl Land {
         }
     }
 
-    /// Adds a patch. All patches that begin west of it must be added before.
+    /// Adds a patch. All patches that begin west of it must have been added.
     fn add_patch(
         &mut self,
         number: usize,
@@ -313,7 +314,7 @@ impl Land {
         self.placed[number] = Some(Placed { outside, inside });
     }
 
-    /// Adds a land polygon of a patch. `is_turned` says whether its outer ring was turned around.
+    /// Adds a land polygon of a patch. `is_turned` says whether the outer ring of the polygon was reversed.
     fn add_polygon(&mut self, patch: usize, rings: Rings, is_only_one: bool, is_turned: bool) {
         let polygon = self.polygons.len();
         if is_only_one {

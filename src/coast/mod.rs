@@ -3,14 +3,15 @@
 //! The steps:
 //!
 //! 1. The ways are read, then the nodes that they need (`ways`).
-//! 2. Ways that end and begin at a node are joined (`joining`). Gaps are closed, the shortest first (`gaps`).
+//! 2. A way that ends at a node is joined to the way that begins there (`joining`). The joined ways are paths. Gaps
+//!    between the ends of paths are closed, the shortest first (`gaps`).
 //! 3. Paths are cut at the antimeridian and at the border of the region (`clipping`), and joined along the border
 //!    (`closing`). The border of the world is the antimeridian and the poles, so Antarctica is no special case. All
-//!    decisions there are exact (`border`).
+//!    decisions about the border are exact (`border`).
 //! 4. If no coastline meets the border, other evidence in the file decides whether the border lies on land or in water
 //!    (`region`).
-//! 5. Rings that touch or cross are mended together (`contacts`). A sweep finds the ring below each ring, and with it
-//!    whether the ring is in land or in water (`land`).
+//! 5. Rings that touch or cross each other are repaired as a group (`contacts`). A sweep finds the ring directly south
+//!    of each ring, which shows whether the ring lies in land or in water (`land`).
 
 mod border;
 mod box_part;
@@ -72,8 +73,8 @@ pub struct CoastOptions {
     pub input: PathBuf,
     /// The maximum length of a gap that is closed, in metres; 0 closes none.
     pub close_distance_m: f64,
-    /// The region whose coast the file has. `None` stands for the box in the header or, without one, for the box of the
-    /// data. A box that spans nearly all longitudes stands for the whole world.
+    /// The region whose coastlines the file contains. `None` stands for the box in the header or, without one, for the
+    /// box of the data. A box that spans nearly all longitudes stands for the whole world.
     pub region: Option<Shape>,
     /// The surface of each part of the region whose border no coastline meets. With `None`, the data of the file
     /// decides.
@@ -111,7 +112,7 @@ pub struct CoastLine {
 pub enum RegionSource {
     /// The whole world.
     World,
-    /// The region of the options.
+    /// The region that the options give.
     Given,
     /// The box in the header of the file.
     Header,

@@ -20,7 +20,7 @@ fn squared_chord(one: &SpherePoint, other: &SpherePoint) -> f64 {
     differences.map(|difference| difference * difference).sum()
 }
 
-/// Returns the distance of two points in metres, on a sphere.
+/// Returns the distance between two points on a sphere, in metres.
 #[cfg(test)]
 fn distance_m(one: Point, other: Point) -> f64 {
     chord_to_metres(squared_chord(
@@ -37,23 +37,24 @@ fn chord_to_metres(squared_chord: f64) -> f64 {
 /// Places in a k-d tree (J. Bentley, "Multidimensional binary search trees used for associative searching", 1975), from
 /// which places can be removed.
 pub(super) struct NearestPlaces {
-    /// The places in the order of the tree. The root of a range is at the middle of the range. On the axis of its
-    /// level, the places before the root have the same or a smaller coordinate, and those after it the same or a larger
-    /// one.
+    /// The places in the order of the tree. Each subtree is a range of this list, and its root is the middle of the
+    /// range. On the axis of the root's level, the places before the root have the same or a smaller coordinate, and
+    /// the places after it the same or a larger one.
     places: Vec<SpherePoint>,
-    /// For each place of the tree, its number.
+    /// The number of each place in `places`. It is the index of the place's point in the argument of
+    /// [`new`](Self::new).
     numbers: Vec<usize>,
-    /// For each number, the index in the tree.
+    /// For each number, the index of the place in `places`.
     index_of: Vec<usize>,
     is_there: Vec<bool>,
-    /// For the root of each range, the number of places in the range that are still there.
+    /// For the root of each range, the number of places in the range that have not been removed.
     count: Vec<usize>,
     /// The number of steps that searches may still take. This limit bounds the time on hostile data.
     steps: u64,
 }
 
 impl NearestPlaces {
-    /// Creates a tree of points, whose numbers are their indices.
+    /// Creates a tree of points. The number of a place is the index of its point.
     pub(super) fn new(points: &[Point]) -> Self {
         let mut items: Vec<(SpherePoint, usize)> = points
             .iter()
@@ -110,7 +111,7 @@ impl NearestPlaces {
         }
     }
 
-    /// Returns the number of the nearest place that is still there, and its distance in metres.
+    /// Returns the number of the nearest place that has not been removed, and its distance in metres.
     pub(super) fn nearest(&mut self, point: Point) -> Option<(usize, f64)> {
         let mut best = None;
         self.search(&to_sphere_point(point), 0, self.places.len(), 0, &mut best);

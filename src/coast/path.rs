@@ -3,7 +3,7 @@
 use crate::geometry::{Point, antimeridian_ends, is_across, longitude_growth};
 use std::cmp::Ordering;
 
-/// A run of consecutive segments of a path that have the same way. The run ends where the next span starts.
+/// A run of consecutive segments of a path that belong to the same way. The run ends where the next span starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WaySpan {
     /// The index of the first segment.
@@ -17,7 +17,7 @@ pub(super) struct WaySpan {
 pub(super) struct CoastPath {
     /// The points. Consecutive points differ. A closed path repeats its first point at the end.
     pub points: Vec<Point>,
-    /// The ways of the segments, in the order of their starts.
+    /// The runs of segments that belong to the same way, in the order of the path.
     pub spans: Vec<WaySpan>,
     pub is_closed: bool,
     /// The nodes at the start and at the end of an open path, if they are known.
@@ -137,7 +137,7 @@ impl CoastPath {
         parts
     }
 
-    /// Cuts the path where it crosses the antimeridian. A closed path that crosses it becomes open parts.
+    /// Cuts the path where it crosses the antimeridian. A closed path that crosses it is divided into open paths.
     pub(super) fn cut_at_antimeridian(self) -> Vec<Self> {
         let segments = self.points.windows(2).enumerate();
         let across = segments.filter(|(_, pair)| is_across(pair[0], pair[1]));
@@ -182,7 +182,7 @@ pub(super) fn direction(from: Point, to: Point) -> Direction {
     (longitude_growth(from, to), height)
 }
 
-/// Compares directions, counter-clockwise from the south.
+/// Compares directions by their angles, which are measured counter-clockwise from the south.
 pub(super) fn compare_directions(one: &Direction, other: &Direction) -> Ordering {
     let is_western = |(width, height): &Direction| *width < 0 || (*width == 0 && *height > 0);
     let product = |a: i64, b: i64| i128::from(a) * i128::from(b);

@@ -13,8 +13,8 @@ impl BoxPart {
         polygons(intersection(self.rings().iter(), &[self.edge_ring()]))
     }
 
-    /// Returns the polygons of that part of the box which lies outside of the area. Together with the area, they are
-    /// exactly the box.
+    /// Returns the polygons of that part of the box which lies outside of the area. Together with the polygons of the
+    /// area, they fill the box exactly.
     pub(crate) fn outside_polygons(&self) -> Vec<AreaPolygon> {
         if self.is_full() {
             return Vec::new();
@@ -22,7 +22,7 @@ impl BoxPart {
         polygons(difference([self.edge_ring()].iter(), &self.rings()))
     }
 
-    /// Returns the polygons of the area without the area of `other`. Both parts must have the same box.
+    /// Returns the polygons of the area minus the area of `other`. `self` and `other` must have the same box.
     pub(crate) fn difference_polygons(&self, other: &Self) -> Vec<AreaPolygon> {
         if self.is_full() {
             return other.outside_polygons();

@@ -5,7 +5,7 @@ use crate::osm::format_e7;
 use serde::Serialize;
 use std::fmt;
 
-/// The kind of a problem of a coast. A kind that osmcoastline also reports has the same name as there.
+/// The kind of a problem of a coast. A kind that osmcoastline also reports has the name that osmcoastline uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -21,12 +21,12 @@ pub enum CoastProblemKind {
     /// A ring that went the wrong way, and was turned around. Or a node at which several ways end and none begins, or
     /// several begin and none ends.
     Direction,
-    /// A ring of water within land, or a ring of land within land: a lake or an island that is tagged as a coastline in
-    /// error, or that turns the wrong way.
+    /// A ring of water or land within land. The ring is a lake or an island that is tagged as a coastline in error, or
+    /// it goes the wrong way.
     Questionable,
     /// Segments that two ways share.
     Overlap,
-    /// Two segments cross, or one ends within the other.
+    /// A point at which two segments cross, or at which one ends within the other.
     Intersection,
     /// A ring that was left out because it crosses itself or other rings too often to be repaired.
     Invalid,
@@ -36,7 +36,7 @@ pub enum CoastProblemKind {
     SinglePointInRing,
     /// A way that is also a boundary. Many boundaries do not follow the coast.
     Boundary,
-    /// A node with the tag of coastlines.
+    /// A node that is tagged `natural=coastline`.
     TaggedNode,
     /// A way with a node whose location is not known.
     MissingNode,

@@ -116,7 +116,7 @@ fn polygons_of(shape: &Shape) -> Vec<Rings> {
     region_of_winding(polygons.iter().flatten(), false)
 }
 
-/// Whether the boxes around polygons overlap, or polygons have holes.
+/// Whether the bounding boxes of any two polygons overlap, or any polygon has a hole.
 fn may_overlap(polygons: &[Rings]) -> bool {
     let boxes = polygons
         .iter()
@@ -190,15 +190,15 @@ const SAMPLED_BLOBS: usize = 64;
 /// The maximum number of roads and buildings that are sampled in each blob.
 const SAMPLED_WAYS: usize = 64;
 
-/// The sources that show whether land or water is at those borders of the region that no coastline meets.
+/// The sources that decide whether a ring of the border lies in land or in water, if no coastline meets the ring.
 pub(super) struct Surroundings<'s> {
     pub options: &'s CoastOptions,
     pub data: PlannedFile<'s>,
 }
 
 impl Surroundings<'_> {
-    /// Adds to `rings` those rings of the border that no coastline meets and that lie in land. Returns the surface at
-    /// the first outer ring that no coastline meets, if there is one.
+    /// Adds to `rings` those rings of the border that lie in land and that no coastline meets. Returns the surface at
+    /// the first outer ring that no coastline meets; `None` if coastlines meet all outer rings.
     pub(super) fn add_border(
         &self,
         rings: &mut Vec<CoastPath>,
@@ -341,8 +341,8 @@ impl Surroundings<'_> {
 /// The maximum number of points of a hole that are tested to find out whether the hole is in land.
 const HOLE_POINTS: usize = 9;
 
-/// Whether a hole of the region is in land. No coastline crosses the border of the hole, but one may touch it at a
-/// point with rounded coordinates. Therefore, the majority of several points decides.
+/// Whether a hole of the region is in land. No coastline crosses the border of the hole, but a coastline may touch the
+/// border at a point with rounded coordinates. Therefore, the majority of several points decides.
 fn is_in_land(hole: &[Point], rings: &[CoastPath]) -> bool {
     let step = hole.len().div_ceil(HOLE_POINTS).max(1);
     let points: Vec<Point> = hole.iter().copied().step_by(step).collect();
@@ -361,7 +361,7 @@ fn path_of(ring: &[Point]) -> CoastPath {
     path
 }
 
-/// The evidence of closed rings about the surface at the border of a region.
+/// The evidence that closed rings of coastlines give about the surface at the border of a region.
 #[derive(Default)]
 pub(super) struct ShownSurfaces {
     /// For each polygon of the region, whether closed rings around it show that it is in land.

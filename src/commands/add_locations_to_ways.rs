@@ -50,11 +50,11 @@ options! {
         keep_untagged_nodes: bool,
         /// Whether nodes without tags that are members of relations are kept.
         keep_member_nodes: bool = true,
-        /// Whether the command fails if a location stays unknown. This is the case if the node is not in the file or
-        /// has no location, and the way does not store the location. If not set, references to these nodes are only
-        /// counted.
+        /// Whether the command fails if a location stays unknown. A location stays unknown if the node is not in the
+        /// file or has no location, and the way does not store the location. If not set, references to these nodes are
+        /// only counted.
         strict: bool,
-        /// Whether the command also fails if the way stores the location of a node that is not in the file or has no
+        /// Whether the command also fails if a way stores the location of a node that is not in the file or has no
         /// location.
         needs_nodes: bool,
         /// The directory for the temporary files of a join on disk; `None` for the directory of the output or, if the
@@ -110,7 +110,7 @@ pub struct Summary {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ScratchSummary {
-    /// The number of ranges of ids. The locations of one range were in memory at a time.
+    /// The number of ranges of ids. Only the locations of one range were in memory at a time.
     pub partitions: u64,
     /// The maximum total size of the temporary files at any time, in bytes.
     pub bytes: u64,
@@ -129,11 +129,11 @@ impl Eq for ScratchSummary {}
 /// output is a stream, its header is written before the ways are read. It then declares this only if the ways of the
 /// input have no locations, or if the header of the input declares the same.
 ///
-/// Reads one file, which may be unsorted, and writes one file. Unless all nodes are kept, first reads the relations to
-/// find the nodes that are their members. Nodes in canonical order are then read once. If locations are kept in memory,
-/// ways are read once, and unsorted nodes up to three times. A join on disk reads ways twice. It reads unsorted nodes
-/// twice for each range of ids that their blob overlaps, and once more to write them. The temporary files of a join
-/// need 5 to 7 bytes per reference.
+/// Reads one file, which may be unsorted, and writes one file. If the only untagged nodes to keep are members of
+/// relations, first reads the relations to find these members. Nodes in canonical order are then read once. If
+/// locations are kept in memory, ways are read once, and unsorted nodes up to three times. A join on disk reads ways
+/// twice. It reads unsorted nodes twice for each range of ids that their blob overlaps, and once more to write them.
+/// The temporary files of a join need 5 to 7 bytes per reference.
 ///
 /// # Memory
 ///
@@ -214,8 +214,8 @@ pub(crate) fn run_on_file(file: PbfFile, options: &Options, ctx: &Context) -> Re
     })
 }
 
-/// Adds locations to the ways of a file. The result has all nodes and the name of the original. It is a temporary file
-/// in the directory `scratch`.
+/// Adds locations to the ways of a file. The result is a temporary file in the directory `scratch`. It has all nodes
+/// and the name of the original file.
 pub(crate) fn located_copy(file: PbfFile, scratch: &Path, ctx: &Context) -> Result<PbfFile> {
     let scratch = ScratchFile::create(scratch)?;
     let (original, header) = (file.input.clone(), file.header.clone());
@@ -450,9 +450,9 @@ impl<'f> LocatingRun<'f> {
     }
 }
 
-/// Returns the feature that says which nodes the output has; `None` if the header does not say it, or keeps
-/// [`feature::SOME_NODES`] of the input. If a way turns out to store the location of a node that is not in the file,
-/// [`feature::ALL_NODES`] is removed from the header at the end.
+/// Returns the feature that says which nodes the output has; `None` if the header of the output does not say it, or
+/// keeps [`feature::SOME_NODES`] from the header of the input. If a way turns out to store the location of a node that
+/// is not in the file, [`feature::ALL_NODES`] is removed from the header at the end.
 fn nodes_feature(file: &PbfFile, plan: &BlobPlan, options: &Options) -> Option<&'static str> {
     if !options.keep_untagged_nodes {
         return options.keep_member_nodes.then_some(feature::NEEDED_NODES);

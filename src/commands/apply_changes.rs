@@ -68,11 +68,11 @@ options! {
         /// Whether a base whose ways have no locations is first copied to a temporary file with locations. Otherwise a
         /// base without locations is an error. Used only if [`Options::locations_on_ways`] is set.
         locates_base: bool,
-        /// The number of days for which changed nodes stay in a base without the nodes that only ways need
-        /// ([`UntaggedNodes::AsBase`]). A node stays if its timestamp is at most this number of days before the day of
-        /// the replication timestamp in the header of the output, or if one of the two timestamps is missing. With 0,
-        /// no changed node that only ways need stays. A node of the base is removed if it has become too old since the
-        /// replication timestamp of the base. A node that was too old already at that time stays.
+        /// If the base lacks the nodes that only ways need ([`UntaggedNodes::AsBase`]), the number of days for which
+        /// the output keeps such nodes after they change. A node stays if its timestamp is at most this number of days
+        /// before the day of the replication timestamp in the header of the output, or if one of the two timestamps is
+        /// missing. With 0, no changed node that only ways need stays. A node of the base is removed if it has become
+        /// too old since the replication timestamp of the base. A node that was too old already at that time stays.
         keep_days: u32 = KEEP_DAYS,
         /// The augmented diffs of the changes. They are complete before the output gets its name.
         augmented_diffs: AugmentedDiffs,
@@ -223,8 +223,8 @@ pub(crate) fn apply(
     }
     let versions = diffs.write_versions(base, &mut changes)?;
     if let (Some(_), Some(filter)) = (&versions, &mut filter) {
-        // The first call may have kept changes of an object only because of an older version of the object, which
-        // `write_versions` has removed.
+        // The first call of `filter` may have kept changes of an object only because `changes` had an older version of
+        // the object. `write_versions` has removed that version.
         filter.filter(base, &mut changes)?;
     }
     let form = LocationForm::of(&file, &plan);

@@ -66,8 +66,8 @@ pub const MAX_ZOOM: u8 = crate::geometry::MAX_ZOOM;
 options! {
     /// The options of `augmented-diff`.
     pub struct Options {
-        /// The file before the changes, of current data; `-` is standard input. A file that is not in canonical order
-        /// is first sorted into a temporary file.
+        /// The file before the changes, which must have current data; `-` is standard input. A file that is not in
+        /// canonical order is first sorted into a temporary file.
         pub base: PathBuf,
         /// The change files, in order. Of several changes with the same version and timestamp, the last one wins.
         pub changes: Vec<PathBuf>,
@@ -102,8 +102,8 @@ pub enum Output {
     /// A file of comma-separated values (RFC 4180), compressed if its name says so. Each action has a location: the
     /// geometry itself if it is a point, and otherwise the middle of its box. Tags are JSON objects.
     Csv(OutputTarget),
-    /// A Parquet table with a row for each object. The old and the new geometry are those that an
-    /// [`export`](crate::commands::export) of a table writes by default. A route also has an action if a route that is
+    /// A Parquet table with a row for each object. The old and the new geometry are those that
+    /// [`export`](crate::commands::export) writes to a table by default. A route also has an action if a route that is
     /// nested in it has changed.
     #[cfg(feature = "parquet")]
     Parquet(OutputTarget),
@@ -151,10 +151,10 @@ options! {
     pub struct Selection {
     }
     setters {
-        /// Whether to leave out objects that are concerned only because a node or a member has changed.
+        /// Whether to leave out objects that are affected only because one of their nodes or members has changed.
         direct_only: bool,
         /// The region that an object has to share a point with, before or after the changes; `None` for all objects. An
-        /// area that contains the region shares all points with it.
+        /// area that contains the whole region counts, too.
         region: Option<Shape>,
         /// The expressions, at least one of which has to match an object before or after the changes; empty for all
         /// objects.
@@ -324,7 +324,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     })
 }
 
-/// Calls `take` with the base and with the changes to it. `paths` are the file of the base and the change files.
+/// Calls `take` with the base and with the changes to it. `paths` are the path of the base and the paths of the change
+/// files.
 fn with_changes<T>(
     paths: (&Path, &[PathBuf]),
     versions: KeptVersions,

@@ -77,8 +77,8 @@ pub struct Summary {
     /// The number of objects in each layer, by layer name. Streets and roads are split into parts, which count
     /// separately.
     pub counts: BTreeMap<String, u64>,
-    /// The number of closed ways and relations that were left out because they are not valid areas or a member is not
-    /// in the file.
+    /// The number of closed ways and relations that were left out because they are not valid areas or because a member
+    /// is not in the file.
     pub incomplete: u64,
     /// The number of ways with `addr:interpolation` along which some house numbers are not made. A way with more than
     /// 2,000 nodes gets none. If more than 10,000 numbers lie between two neighbouring house numbers of a way, none are

@@ -1,4 +1,4 @@
-//! `cat`: concatenates files. Copies blobs and gives the result a table of contents or, for a text format, writes the
+//! `cat`: concatenates files. Copies blobs into a file with a table of contents or, for a text format, writes the
 //! objects as text.
 
 use super::changesets;
@@ -44,10 +44,10 @@ options! {
         blobs: Option<RangeInclusive<u64>>,
         /// Whether to ignore the indexes of the inputs and decode every blob to find out its content.
         rescan: bool,
-        /// Whether change files and files with data may be inputs together, which makes a history.
+        /// Whether change files and files with data may be inputs together. All their objects then form a history.
         accepts_mixture: bool,
-        /// Whether all locations in ways stay unchanged. Otherwise, all ways of the output that store a location for a
-        /// node store the same location.
+        /// Whether all locations in ways stay unchanged. Otherwise, all ways of the output that store a location for
+        /// the same node agree on this location.
         keeps_locations: bool,
     }
 }
@@ -66,10 +66,10 @@ pub type Summary = WriteSummary;
 
 /// Concatenates files.
 ///
-/// Reads the inputs in order. Inputs with changesets are OSM XML or OPL. Writes one PBF file with a table of contents,
-/// or text. Blobs are copied unless metadata are left out or a blob also contains objects of unwanted kinds. Blobs
-/// without a complete index are decoded in the same pass that copies them. The order of the objects is not changed.
-/// Warns if the entries of the copied blobs prove that an object of current data occurs more than once.
+/// Reads the inputs in order. Only inputs in OSM XML or OPL can have changesets. Writes one PBF file with a table of
+/// contents, or text. Blobs are copied unless metadata are left out or a blob also contains objects of unwanted kinds.
+/// Blobs without a complete index are decoded in the same pass that copies them. The order of the objects is not
+/// changed. Warns if the entries of the copied blobs prove that an object of current data occurs more than once.
 ///
 /// # Memory
 ///

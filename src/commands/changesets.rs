@@ -62,8 +62,9 @@ fn has_objects(input: &Input, format: TextFormat, ctx: &Context) -> Result<bool>
     read_changesets(input, format, |_| ctx.cancellation.check())
 }
 
-/// Writes the changesets that `keeps` selects as text, in the order of the inputs. If `are_alone` is set and an input
-/// also contains nodes, ways or relations, returns `None`, and no output remains. Fails if the output is PBF or CSV.
+/// Writes the changesets for which `keeps` returns `true`, in the order of the inputs. The output is text. If
+/// `are_alone` is set and an input also contains nodes, ways or relations, returns `None`, and no output remains. Fails
+/// if the output is PBF or CSV.
 pub(super) fn write_changesets(
     inputs: &[(&Input, TextFormat)],
     output: &OutputOptions,
@@ -73,8 +74,8 @@ pub(super) fn write_changesets(
 ) -> Result<Option<Written>> {
     let options = text_options(output);
     // If the target is a stream, the inputs are searched for other objects first, because text that a stream has
-    // received cannot be withdrawn. They are also searched first if the output cannot hold changesets, because this
-    // function then fails below.
+    // received cannot be withdrawn. They are also searched first if the output cannot hold changesets, because the
+    // error below is only for inputs without other objects.
     if are_alone && (output.target.is_stream() || options.is_none()) {
         for (input, format) in inputs {
             if has_objects(input, *format, ctx)? {
@@ -140,7 +141,7 @@ fn unsupported_output_error(path: &Path, output: &OutputOptions) -> Error {
 }
 
 /// Returns the header of the output. It has the fields that the user sets and, if there is only one input, the fields
-/// of that input.
+/// of that input's header.
 fn header(inputs: &[(&Input, TextFormat)], output: &OutputOptions) -> Result<HeaderBlock> {
     let mut header = HeaderBlock::default();
     if let [(input, format)] = inputs {

@@ -64,8 +64,8 @@ options! {
         relations: bool,
         /// Whether to check that all blobs can be decoded, and that the indexes of the file describe them.
         index: bool,
-        /// Whether to check that closed ways, multipolygons and boundaries are areas, as in an
-        /// [export](super::export::run) of areas with the default options.
+        /// Whether to check that polygons can be made from all areas: closed ways, multipolygons and boundaries,
+        /// selected as in an [export](super::export::run) of areas with the default options.
         areas: bool,
         /// Whether to find nodes and ways that have the same location and the same tags as another node or way, and
         /// keys that an object has more than once.
@@ -127,7 +127,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 
 /// Checks everything but areas and doubled objects.
 fn check_objects(options: &Options, file: &PbfFile, ctx: &Context) -> Result<Summary> {
-    // One phase per kind, one for the indexes, and one for the contents unless the phases per kind read them.
+    // One phase per kind, one for the indexes, and one for the contents unless the phases per kind read the contents,
+    // too.
     let by_kind = if options.ids || options.refs || options.places {
         3
     } else {
@@ -242,7 +243,7 @@ struct Check<'a> {
     ends: Vec<Option<BlobEnds>>,
     /// The violations to list, by the index of the blob in the plan and their position in the blob.
     ids: BTreeMap<(usize, ViolationPosition), IdViolation>,
-    /// The missing nodes and ways that are members of relations, indexed by kind. Each is counted once.
+    /// The missing nodes and ways that are members of relations, indexed by kind. Each object is counted once.
     missing_members: [IdSet; 2],
     /// The plan indices of the blobs in which relations refer to relations. References to relations are looked up when
     /// the ids of all relations are known.

@@ -101,7 +101,7 @@ options! {
         /// The coordinate reference systems of Shapefiles. A directory has its Shapefiles in all of these systems. The
         /// Shapefile of a single layer has the first of them.
         projections: Vec<Projection> = vec![Projection::Degrees, Projection::WebMercator],
-        /// A directory or a file of an earlier run, with whose land the coast is compared.
+        /// A directory or a file of an earlier run. The land of the coast is compared with the land in it.
         against: Option<PathBuf>,
         /// The share of the land of a cell, and of the rings of the coast, that may be lost, from 0 to 1.
         max_loss: f64 = 0.01,

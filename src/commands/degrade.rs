@@ -169,7 +169,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 
 /// The changes to one blob.
 struct BlobChange {
-    /// The positions in the blob of the objects to leave out.
+    /// The positions, within the blob, of the objects to leave out.
     dropped: FxHashSet<u32>,
     /// Whether coordinates are removed from ways.
     drops_locations: bool,
@@ -282,14 +282,14 @@ fn shuffle<T, K: PartialOrd>(elements: &mut [T], random: &mut Random, key: impl 
 
 /// The objects to leave out.
 struct Drops {
-    /// For each object to leave out, its index among all objects of the file, in ascending order.
+    /// The indices of the objects to leave out, in ascending order. They are indices among all objects of the file.
     indices: Vec<u64>,
-    /// For each blob, by its offset, the index of its first object among all objects of the file.
+    /// The index of the first object of each blob among all objects of the file, by the offset of the blob.
     starts: FxHashMap<u64, u64>,
 }
 
 impl Drops {
-    /// Chooses the objects to leave out. `drop` is their number, and the seed of the choice.
+    /// Chooses the objects to leave out. `drop` has the number of these objects and the seed of the choice.
     fn choose(plan: &BlobPlan, drop: Option<(u64, u64)>) -> Self {
         let mut total = 0;
         let starts = plan.entries.iter().map(|entry| {
@@ -313,7 +313,7 @@ impl Drops {
         Self { indices, starts }
     }
 
-    /// Returns the positions in a blob of the objects to leave out.
+    /// Returns the positions, within the blob, of the objects to leave out.
     fn positions_to_drop(&self, entry: &BlobEntry) -> FxHashSet<u32> {
         let start = self.starts[&entry.offset];
         let end = start + u64::from(entry.count);

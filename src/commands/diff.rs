@@ -67,9 +67,10 @@ options! {
 /// The rules that decide whether two objects are equal. Location, visibility, tags, refs and members always have to be
 /// equal.
 ///
-/// The location of a node reference is that of its node. If neither file has the node and the ways of both files store
-/// locations, the stored locations have to be equal, too, and an unknown location differs from a known one. The
-/// locations that the ways of history files store are not compared.
+/// If a file has the node of a reference, the locations that the ways store for it do not matter, because the node
+/// itself is compared. If neither file has the node and the ways of both files store locations, the stored locations
+/// have to be equal, too. An unknown location differs from a known one. The locations that the ways of history files
+/// store are not compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Equality {
@@ -78,11 +79,11 @@ pub struct Equality {
     /// Whether metadata (version, timestamp, changeset, uid and user) have to be equal, too. A field that one of the
     /// objects lacks is not compared.
     pub metadata: bool,
-    /// Whether changesets are ignored although `metadata` is set.
+    /// Whether the changeset may differ even if `metadata` is set.
     pub ignore_changeset: bool,
-    /// Whether the uid may differ in spite of `metadata`.
+    /// Whether the uid may differ even if `metadata` is set.
     pub ignore_uid: bool,
-    /// Whether the name of the user may differ in spite of `metadata`.
+    /// Whether the name of the user may differ even if `metadata` is set.
     pub ignore_user: bool,
     /// Whether the locations that ways store have to be equal for all nodes, even if the files have the nodes or only
     /// one file stores locations. Has no effect on a change file.
@@ -458,7 +459,8 @@ fn run_steps<'d, C: DifferenceCounts>(
 }
 
 /// Fails if the output is a change file and a blob begins with the last object of the preceding blob. Repeated objects
-/// within a blob are found when the blob is read. With another output, warns about objects that occur twice.
+/// within a blob are found when the blob is read. If the output is not a change file, warns about objects that occur
+/// twice.
 fn check_no_repeats(
     options: &Options,
     format: Option<&Format>,

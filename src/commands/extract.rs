@@ -88,11 +88,11 @@ options! {
         /// The maximum number of regions per pass over the input; `None` if only memory and open files limit the
         /// number.
         max_regions_per_pass: Option<usize>,
-        /// Whether to fail, and to write nothing, if no region contains a node of the file or of its ways. A region
-        /// without objects otherwise causes only a warning.
+        /// Whether to fail, and to write nothing, if no region contains a node of the file or of its ways. Otherwise, a
+        /// region without objects causes only a warning.
         refuses_empty: bool,
         /// Whether a change file is cut although it does not give the locations of all of its objects. Objects without
-        /// a location are left out, and a warning gives their number. Otherwise such a change file is an error.
+        /// a location are left out, and a warning gives their number. Otherwise, such a change file is an error.
         accepts_changes: bool,
         /// With [`Antimeridian::Cut`], the meridians of 180 degrees east and west are the same, so that a region that
         /// ends at one of them has the nodes on both. With [`Antimeridian::Keep`], they are different meridians.
@@ -288,7 +288,7 @@ fn write_extracts(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Su
     Ok(summary)
 }
 
-/// The maximum number of empty regions that a run warns of one by one.
+/// The maximum number of empty regions for which each region gets a warning of its own.
 const MAX_EMPTY_WARNINGS: usize = 10;
 
 /// Warns about regions without objects, and says why they have none. If there are many of them, such as the tiles of an
@@ -398,8 +398,8 @@ impl ExtractPass<'_> {
 
     /// Finds the objects that the regions keep, and opens the outputs. The [`RegionMembers`] are `None` if the ids of
     /// the kept objects need too much memory. Concurrently, a second thread creates the output files, because creating
-    /// many files is slow. An error of this thread is returned as soon as the nodes are found. In the list of outputs,
-    /// streams are `None`. They are opened later, because opening a pipe waits for its reader.
+    /// many files is slow. An error of the second thread is returned as soon as the nodes are found. In the list of
+    /// outputs, streams are `None`. They are opened later, because opening a pipe waits for its reader.
     fn find_members_and_open_outputs<'i>(
         &self,
         areas: &'i AreaIndex,
@@ -471,7 +471,7 @@ pub(crate) fn header_of(
 ) -> HeaderBlock {
     let mut header = whole.clone();
     if !strategy.completes_ways() {
-        // The output lacks the nodes of its ways that lie outside of the region.
+        // The output lacks nodes outside of the region, although its ways may refer to them.
         header.set_optional(feature::ALL_NODES, false);
     }
     options.apply(&mut header);

@@ -24,7 +24,7 @@ options! {
         /// The input file; `-` is standard input.
         pub input: PathBuf,
     }
-    /// Only the header is read.
+    /// By default, only the header is read.
     new(input: impl Into<PathBuf>);
     setters {
         /// Whether all objects are read.

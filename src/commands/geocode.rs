@@ -37,7 +37,7 @@ options! {
         /// The directory of the index.
         pub index: PathBuf,
     }
-    /// Answers are human-readable lines, and one thread is used.
+    /// By default, answers are human-readable lines, and one thread is used.
     new(index: impl Into<PathBuf>);
     setters {
         /// The options of queries, such as the languages.

@@ -100,10 +100,10 @@ fn first_ids<S: Serializer>(ids: &IdSets, serializer: S) -> Result<S::Ok, S::Err
 /// Reads the sources of ids, then one file, which may be unsorted or a history file. One pass decodes the blobs that
 /// may contain a wanted id, according to their id ranges and to the table of ids, if the file has one. With
 /// [`Options::invert`], the other blobs are copied. With [`Options::add_referenced`], earlier passes read the wanted
-/// relations, the relations among their members and so on, and the wanted ways. If many blobs may contain these
-/// relations, all relations are read twice instead. With [`Options::add_parents`], earlier passes read all ways, and
-/// all relations once for each level of nested relations. Writes one file, in the order of the input. An id that is not
-/// in the file is not an error; the summary lists it.
+/// relations, their member relations and so on, and the wanted ways. If many blobs may contain these relations, all
+/// relations are read twice instead. With [`Options::add_parents`], earlier passes read all ways, and all relations
+/// once for each level of nested relations. Writes one file, in the order of the input. An id that is not in the file
+/// is not an error; the summary lists it.
 ///
 /// # Memory
 ///

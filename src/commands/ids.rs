@@ -132,8 +132,8 @@ impl IdColumns {
         })
     }
 
-    /// Returns the id in a line of the table; `None` for an empty line. The cell of the id may begin with the letter of
-    /// a kind.
+    /// Returns the id in a line of the table; `None` for an empty line. The id may begin with the letter of its kind,
+    /// as in `w17`.
     fn parse_id(&self, line: &str, default: ObjectKind) -> Result<Option<ObjectId>, String> {
         let cells: Vec<&str> = cells(line).collect();
         if cells.iter().all(|cell| cell.is_empty()) {

@@ -44,7 +44,8 @@ options! {
         /// The input file; `-` is standard input.
         pub input: PathBuf,
     }
-    /// The report has no statistics, no lists and no compression. It needs only the header and the index.
+    /// By default, the report has no statistics and no lists, and does not describe the compression of blobs. It needs
+    /// only the header and the index.
     new(input: impl Into<PathBuf>);
     setters {
         /// The requested statistics, none by default. Most of them need a visit to every object of the file.
@@ -167,8 +168,8 @@ pub struct Summary {
 
 impl Summary {
     /// Returns the value of a key. The keys are the names of the fields in the JSON report, and the names that
-    /// `osmium fileinfo` uses (`header.option.generator`, `file.size`, `data.count.nodes`, …). `None` if the key is
-    /// unknown or has no value.
+    /// `osmium fileinfo` uses (`header.option.generator`, `file.size`, `data.count.nodes`, …). Returns `None` if the
+    /// key is unknown or has no value.
     pub fn get(&self, key: &str) -> Option<String> {
         let option = key.strip_prefix("header.option.");
         match option.unwrap_or(key) {
@@ -209,8 +210,8 @@ impl Summary {
         }
     }
 
-    /// Returns "yes" or "no" for the keys `metadata.all_objects.NAME` and `metadata.some_objects.NAME`. `None` for
-    /// other keys, and if extended statistics were not requested.
+    /// Returns "yes" or "no" for the keys `metadata.all_objects.NAME` and `metadata.some_objects.NAME`. Returns `None`
+    /// for other keys, and if extended statistics were not requested.
     fn metadata_answer(&self, key: &str) -> Option<String> {
         let (which, name) = key.strip_prefix("metadata.")?.split_once("_objects.")?;
         let extended = self.extended.as_ref()?;
@@ -230,8 +231,8 @@ impl Summary {
         Some(if answer { "yes" } else { "no" }.into())
     }
 
-    /// Returns the id for a key such as `data.minid.nodes` or `data.maxid.ways`. `None` for other keys, and for a kind
-    /// without objects.
+    /// Returns the id for a key such as `data.minid.nodes` or `data.maxid.ways`. Returns `None` for other keys, and for
+    /// a kind without objects.
     fn min_or_max_id(&self, key: &str) -> Option<String> {
         let (which, kind) = key.strip_prefix("data.")?.split_once("id.")?;
         let kind = ObjectKind::ALL
@@ -299,8 +300,8 @@ impl Summary {
     }
 }
 
-/// Appends the names of all fields of a JSON object, each after `prefix`. The names of nested fields are joined by
-/// dots.
+/// Appends the names of all fields of a JSON object, each preceded by `prefix`. The names of nested fields are joined
+/// by dots.
 fn put_keys(value: &serde_json::Value, prefix: &str, keys: &mut Vec<String>) {
     if let serde_json::Value::Object(fields) = value {
         for (name, value) in fields {

@@ -35,7 +35,7 @@ options! {
         /// The path of the index file that is created or updated.
         pub index: PathBuf,
     }
-    /// An existing index is an error.
+    /// With these options, an existing index is an error.
     new(input: impl Into<PathBuf>, index: impl Into<PathBuf>);
     setters {
         /// Whether an existing index is updated in place. The locations of nodes that are not in the input stay
@@ -56,8 +56,8 @@ pub struct Summary {
     pub bytes: u64,
 }
 
-/// Writes the locations of all nodes of a file to an index. Warns if ways may store the locations of further nodes,
-/// which are not in the file, and so not in the index.
+/// Writes the locations of all nodes of a file to an index. Warns if ways may store the locations of nodes that are not
+/// in the file, because the index does not have these nodes.
 ///
 /// Reads one file, which may be unsorted, a history file or a change file. Stores the location of the last version of
 /// each node in the file; a deleted version has no location. A new index appears under its name when it is complete. An

@@ -1,7 +1,7 @@
 //! `merge-changes`: merges several change files into one.
 //!
-//! Without `simplify`, all changes are written in the order of the inputs, in memory that does not depend on the number
-//! of changes. With `simplify`, only the last change of each object is written, in canonical order.
+//! Without `simplify`, all changes are written in the order of the inputs, and the memory use does not depend on the
+//! number of changes. With `simplify`, only the last change of each object is written, in canonical order.
 
 use crate::engine::headers::generator;
 use crate::error::{Error, FormatResult, Result};

@@ -1,4 +1,4 @@
-//! Pages with charts: one file of HTML, which contains its data, style and script and loads nothing.
+//! Pages with charts. A page is one HTML file, which contains its data, style and script, and loads nothing.
 
 use crate::error::{Error, FileResult, Result};
 use crate::file::BlobPlan;

@@ -50,7 +50,7 @@ pub struct PlanetStep {
 
 impl PlanetStep {
     /// Applies change files to a file, and replaces the file. The file is locked meanwhile. Returns the step from the
-    /// file before to the file after. Locations in ways are kept up to date.
+    /// old state of the file to the new one. Locations in ways are kept up to date.
     ///
     /// # Errors
     ///

@@ -38,14 +38,14 @@ use sorted_file::{NodeHolders, SortedFile};
 use std::cmp::Reverse;
 use std::path::PathBuf;
 
-/// A region with its extract of the state before the changes.
+/// A region, with its extract as it was before the changes.
 #[derive(Debug, Clone)]
 pub struct RegionBefore {
     /// The area of the region.
     pub shape: Shape,
     /// The strategy by which the extract was cut out.
     pub strategy: Strategy,
-    /// The extract of the file before the changes.
+    /// The path of this extract.
     pub extract: PathBuf,
     /// The fields that are set in the header of the extract after the changes. The change file has the replication
     /// state of this header.
@@ -59,7 +59,7 @@ options! {
     #[derive(Debug, Clone)]
     #[non_exhaustive]
     pub struct Options {
-        /// The file from which the regions are cut out, after the changes.
+        /// The planet after the changes: the file from which the regions are cut out.
         pub planet: PathBuf,
         /// The change files that were applied to the planet. Objects that are not in these files must be as they were
         /// when the extracts were cut out.
@@ -112,11 +112,11 @@ pub enum RegionOutcome {
 /// Writes a change file for each region. The change file turns the extract of the region before the changes into the
 /// extract after the changes. It has the same changes, in the same order, as a [`diff`] of the two extracts.
 ///
-/// Reads the change files for the ids of the objects that they name. Reads the blobs of each extract that may have one
+/// Reads the change files for the ids of the objects that they name. In each extract, reads the blobs that may have one
 /// of these objects. For a region within another region, reads only the blobs that may have one of the objects found in
-/// the extract of the outer region. Reads the blobs of the planet with changed nodes, all its ways, and the blobs with
+/// the extract of the outer region. In the planet, reads the blobs with changed nodes, all ways, and the blobs with
 /// nodes of affected ways. If a region keeps relations, also reads the relations of the planet, twice if a region
-/// completes relations. Then reads the blobs of the planet and of the extracts that may have an object which decides
+/// completes relations. Then, in the planet and the extracts, reads the blobs that may have an object which decides
 /// about affected objects, and the blobs with objects that may enter or leave a region. The ways of the planet are read
 /// once more if a way left a region although only its nodes changed: another way may keep these nodes.
 ///
@@ -142,7 +142,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Vec<RegionOutcome>> {
 }
 
 /// Does the same as [`run`], but with the changes of a step instead of [`Options::changes`]. All regions have to be cut
-/// out anew if the planet does not have the state after the step.
+/// out anew if the planet is not in the state that the step led to.
 pub(crate) fn run_with_step(
     options: &Options,
     step: &PlanetStep,
@@ -234,8 +234,8 @@ struct RegionUpdate<'a> {
     directory: PathBuf,
     /// The number of objects of each extract.
     counts: Vec<u64>,
-    /// The regions whose extracts can be used. The second value is an earlier region in the list whose extract has all
-    /// objects of the region's extract; `None` if there is no such region.
+    /// The regions whose extracts can be used. The second value is a region that is earlier in the list and whose
+    /// extract has all objects of the region's extract; `None` if there is no such region.
     order: Vec<(usize, Option<usize>)>,
     outcomes: Vec<Option<RegionOutcome>>,
     ctx: &'a Context,

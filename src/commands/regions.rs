@@ -51,7 +51,8 @@ options! {
     #[derive(Debug, Clone)]
     #[non_exhaustive]
     pub struct Options {
-        /// The file from which all regions are cut out. Its header has the time up to which it has all changes.
+        /// The file from which all regions are cut out. Its header states the time up to which the file has all
+        /// changes.
         pub planet: PathBuf,
         /// The directory with the files of all regions, which is created if it does not exist.
         pub directory: PathBuf,
@@ -59,8 +60,8 @@ options! {
         pub regions: Vec<FollowedRegion>,
     }
     setters {
-        /// The URL of the directory, from which the header of each extract gets the URL of the region's change files.
-        /// If `None`, the headers get no URL.
+        /// The URL of the directory. The header of each extract gets the URL of the region's change files, which is
+        /// derived from this URL. If `None`, the headers get no URL.
         base_url: Option<String>,
         /// The strategy of regions that have none of their own.
         strategy: Strategy,
@@ -111,7 +112,8 @@ impl Options {
         region.strategy.as_ref().unwrap_or(&self.strategy)
     }
 
-    /// Fails if there is no region, or if a file of a region would be a file of another region or the planet.
+    /// Fails if there is no region, or if a file of a region would have the same path as a file of another region or as
+    /// the planet.
     fn check(&self) -> Result<()> {
         if self.regions.is_empty() {
             return Err(Error::Usage("no region was given".into()));
@@ -170,7 +172,7 @@ pub struct RegionReport {
     pub changes: Option<RegionChanges>,
     /// Whether the extract was updated by the changes of the planet, and not cut out of the planet.
     pub followed: bool,
-    /// Why the region was cut out, although the changes of the planet were known.
+    /// The reason why the region was cut out although the changes of the planet were known.
     pub cut_out: Option<String>,
     /// The cause, if the region was withheld or failed.
     pub cause: Option<String>,
@@ -237,15 +239,15 @@ impl PlanetState {
 /// `index.json` and, with the feature `pages`, `index.html` list all regions. The first run makes a region with the
 /// sequence number 0.
 ///
-/// An extract has exactly the objects that [`extract`](crate::commands::extract) gives. A change file that is applied
-/// to the previous extract gives the new one. Objects that enter the region are created with all objects that complete
-/// them, and objects that leave the region are deleted. A deletion has the version of the object that is deleted, so
-/// that the object can come back as it was.
+/// An extract has exactly the objects that [`extract`](crate::commands::extract) gives. Applying a change file to the
+/// previous extract gives the new one. Objects that enter the region are created with all objects that complete them,
+/// and objects that leave the region are deleted. A deletion has the version of the object that is deleted, so that the
+/// object can come back as it was.
 ///
 /// With [`Options::step`], [`region_changes`](crate::commands::region_changes) makes the change file of a region, which
-/// is then applied to its extract. This is done if the index says that the extract is of the state before the step, and
-/// if neither the area nor the strategy changed. All other regions are cut out, in as few passes as possible, and
-/// compared with their extracts. The results are the same.
+/// is then applied to the region's extract. This is done if the index says that the extract is of the state before the
+/// step, and if neither the area nor the strategy changed. All other regions are cut out, in as few passes as possible,
+/// and compared with their previous extracts. The results are the same.
 ///
 /// The files of a region are published one after the other: the change file, its state, the extract, and `state.txt`.
 /// If a run is killed, the next run continues its work. Two runs for the same directory exclude each other.

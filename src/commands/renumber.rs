@@ -43,9 +43,9 @@ options! {
     setters {
         /// The kinds of objects that get new ids. References to objects of other kinds stay.
         kinds: KindSet = KindSet::ALL,
-        /// The first new ids of nodes, ways and relations. They must not be 0, which is not checked. From a negative
-        /// first id, new ids count downwards. If `None`, the first ids that `directory` records are used, or 1 for each
-        /// kind if `directory` records none.
+        /// The first new ids of nodes, ways and relations. The caller must not pass 0; this is not checked. From a
+        /// negative first id, new ids count downwards. If `None`, the first ids that `directory` records are used, or 1
+        /// for each kind if `directory` records none.
         start: Option<[i64; 3]>,
         /// The directory that keeps the map of ids from one run to the next; `None` to keep no map.
         directory: Option<PathBuf>,

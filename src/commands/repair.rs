@@ -45,9 +45,10 @@ options! {
     setters {
         /// The treatment of strings that are not UTF-8, or have characters that XML 1.0 does not allow.
         invalid_utf8: InvalidUtf8,
-        /// Another file in any format. Objects whose ids may be lost are taken from it.
+        /// Another file in any format. Objects that the damaged file may have lost, judged by their ids, are taken from
+        /// it.
         from: Option<PathBuf>,
-        /// Whether only the report is made, and nothing is written. The output then has no effect.
+        /// Whether only the report is made, and nothing is written. In this case, `output` has no effect.
         dry_run: bool,
     }
 }

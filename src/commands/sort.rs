@@ -28,7 +28,7 @@ options! {
         /// format other than OsmChange can contain changesets. For other outputs, a warning gives the number of
         /// changesets that are left out.
         changesets: bool = true,
-        /// Whether change files and files with data may be inputs together, which makes a history.
+        /// Whether the inputs may be a mixture of change files and files with data. A mixture becomes a history.
         accepts_mixture: bool,
         /// Whether locations in ways stay unchanged if all objects are kept. In all other cases, a node has the same
         /// location in all ways of the output.
@@ -42,7 +42,8 @@ options! {
 /// version. A single file is copied in one pass as long as the pass finds it in order. Otherwise a blob is copied if it
 /// is in order and its id range overlaps no other blob. All blobs that are not copied are merged. Writes one file. If
 /// blobs overlap widely, sorted runs are first written to a temporary file in the directory of the output. If all
-/// objects are kept, and no input is a history or a change file, a warning has the number of objects that occur again.
+/// objects are kept, and no input is a history or a change file, a warning gives the number of objects that repeat the
+/// kind and id of an earlier object.
 ///
 /// # Memory
 ///

@@ -104,7 +104,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-/// The objects that one call of a worker generates.
+/// The objects of one work item.
 #[derive(Debug, Clone, Copy)]
 enum GeneratedObjects {
     /// The objects of one kind that a group of [`TOWNS_PER_ITEM`] towns has in the base, in their state at the end of

@@ -117,7 +117,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     count(&file, &plan, options, ctx)
 }
 
-/// Counts the tags of an open file, with the options of [`run`] except the input.
+/// Counts the tags of an open file. Ignores [`Options::input`].
 pub(super) fn count(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -153,7 +153,7 @@ pub(super) fn count(
     let kept = options.min_count..=options.max_count;
     let (mut tags, distinct) = table.finish(|count| kept.contains(&count))?;
     let by_name = |a: &TagCount, b: &TagCount| (&a.key, &a.value).cmp(&(&b.key, &b.value));
-    // A single comparison function handles all orders, because each instance of a parallel sort adds much code.
+    // A single comparison function handles all orders, because each instantiation of the parallel sort adds much code.
     sort_by(&mut tags, ctx, |a, b| match options.order {
         TagOrder::CountDescending => b.count.cmp(&a.count).then_with(|| by_name(a, b)),
         TagOrder::CountAscending => a.count.cmp(&b.count).then_with(|| by_name(a, b)),

@@ -130,11 +130,11 @@ pub struct Summary {
 /// Changes the tags of objects.
 ///
 /// Reads one file, which may be unsorted or a history file, and writes one file, in the order of the input. Ids,
-/// versions, metadata, locations and members stay. Blobs whose ids or strings concern no rule are copied, and need not
-/// be read or decompressed completely. The tags of other blobs are replaced in their encoded form. Deleted versions
-/// without tags stay as they are. An object that occurs twice is changed twice. For each region, the nodes, the ways
-/// and the relations are read once more. With [`Options::drop_untagged`], further passes find the objects that objects
-/// with tags refer to.
+/// versions, metadata, locations and members stay. Blobs are copied if their ids or strings show that no rule applies.
+/// These blobs need not be read or decompressed completely. In all other blobs, the tags are replaced in their encoded
+/// form. Deleted versions without tags stay as they are. An object that occurs twice is changed twice. For each region,
+/// the nodes, the ways and the relations are read once more. With [`Options::drop_untagged`], further passes find the
+/// objects that objects with tags refer to.
 ///
 /// # Memory
 ///

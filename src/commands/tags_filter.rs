@@ -34,7 +34,7 @@ options! {
         /// The output: where it goes, how it is written, and its header.
         pub output: OutputOptions,
     }
-    /// The objects that matching objects refer to are written, too.
+    /// By default, the objects that matching objects refer to are written, too.
     new(input: impl Into<PathBuf>, expressions: Vec<ObjectExpression>, output: OutputOptions);
     setters {
         /// Whether the objects that match none of the expressions are kept instead.
@@ -323,7 +323,8 @@ struct KeptReferences<'k> {
     /// Whether the ids of the referenced objects in the file are collected. Otherwise the objects are counted. A count
     /// is not enough if an object may occur more than once, or if ways may store locations of missing nodes.
     collects_ids: bool,
-    /// The nodes whose locations kept ways store; `None` if ways store no locations of nodes that the file lacks.
+    /// The nodes whose locations are stored in kept ways; `None` if ways store no locations of nodes that the file
+    /// lacks.
     located: Option<SharedIdSet>,
     chosen: Chosen,
 }

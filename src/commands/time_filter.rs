@@ -29,12 +29,12 @@ options! {
         /// The time or the period of the wanted versions.
         pub when: When,
     }
-    /// Ways get no locations.
+    /// By default, ways get no locations.
     new(input: impl Into<PathBuf>, when: When, output: OutputOptions);
     setters {
         /// Whether ways get the locations that their nodes had at the wanted time. Requires [`When::At`].
         locations_on_ways: bool,
-        /// Whether the input may be a change file, although it lacks the unchanged objects.
+        /// Whether the input may be a change file, although a change file lacks the unchanged objects.
         accepts_changes: bool,
     }
 }
@@ -69,8 +69,8 @@ impl When {
 }
 
 impl When {
-    /// Decides about a blob by its entry. `has_single_versions` is whether each object of the blob has only one version
-    /// in this blob and the next blob together.
+    /// Decides, from the entry of a blob, whether the blob is dropped, copied or visited. `has_single_versions` states
+    /// whether each object of the blob has only one version in this blob and the next blob together.
     fn decide(self, entry: &BlobEntry, has_single_versions: bool) -> BlobDecision {
         let Some(statistics) = entry.statistics else {
             return BlobDecision::Visit;
@@ -241,8 +241,8 @@ fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
     let is_snapshot = matches!(options.when, When::At(_));
     header.set_required(feature::HISTORY, !is_snapshot);
     // A replication timestamp after the last wanted second is set to this second. In this case, or if there is no
-    // timestamp, the sequence number is removed. With the replication state of the input, the next update would leave
-    // out changes after the last wanted second.
+    // timestamp, the sequence number is removed. If the output kept the replication state of the input, the next update
+    // would leave out changes after the last wanted second.
     let last = match options.when {
         When::At(time) => time,
         When::Between(_, end) => end.saturating_sub(1),
@@ -310,8 +310,8 @@ impl<'b> Versions<'b> {
     }
 }
 
-/// Finds the version that follows the last version of a blob, if an object has versions in this blob and in the next
-/// one.
+/// A search for the version that follows the last version of a blob, if an object may have versions in this blob and in
+/// the next one.
 struct Continued<'f> {
     file: &'f PbfFile,
     ctx: &'f Context,

@@ -72,7 +72,7 @@ impl Goal {
 #[non_exhaustive]
 pub enum AugmentedDiff {
     /// A directory that gets an augmented diff for each change file. The file for a change file of the last server is
-    /// called `SEQUENCE.adiff`. Those for change files of other servers are called `SERVER-SEQUENCE.adiff`, where
+    /// called `SEQUENCE.adiff`. The files for change files of other servers are called `SERVER-SEQUENCE.adiff`, where
     /// `SERVER` is the last part of the server's URL.
     ByChangeFile(PathBuf),
     /// An output for all changes of a run together.
@@ -116,8 +116,8 @@ options! {
         /// file ([details](apply_changes::Options::keep_days)).
         keep_days: u32 = apply_changes::KEEP_DAYS,
         /// The augmented diffs that are written: at most one with tiles, and at most one with actions. They are
-        /// complete before the file is replaced. With [`Options::clip`], they describe what the changes do to the file,
-        /// and have only objects of this region.
+        /// complete before the file is replaced. With [`Options::clip`], they describe the effect of the changes on the
+        /// file, and have only objects of the region.
         augmented_diffs: Vec<AugmentedDiff>,
         /// The command that runs after the file was replaced; `None` for no command.
         exec: Option<Exec>,

@@ -277,8 +277,9 @@ impl Tables {
         self.literals.fill(&mut self.singles[..], entry::literal)?;
         for (index, joined) in literals.iter_mut().enumerate() {
             *joined = self.singles[index];
-            // The shift moves zeros in place of the bits after the index, which are unknown. `join` refuses a code that
-            // includes one of these bits, because such a code does not fit into the index.
+            // The shift fills the upper bits of the index with zeros, because the bits of the stream that belong there
+            // are unknown. `join` refuses a code that includes one of these bits, because such a code does not fit into
+            // the index.
             while let Some(longer) = entry::join(
                 *joined,
                 self.singles[index >> entry::skipped_bits(*joined).min(INDEX_BITS)],
@@ -300,8 +301,8 @@ impl EndFinder {
     ///
     /// The codes of the last block are walked over only if its end-of-block code is all zeros. Otherwise the end of the
     /// block follows from the last set bit of the stream, because that bit belongs to the end-of-block code, and only
-    /// zeros fill the last byte. Two streams are walked over alternately, because within one stream the position of a
-    /// code is known only after the code before it has been decoded.
+    /// zeros fill the last byte. Two streams are walked over alternately, so that the processor works on both at once:
+    /// within one stream, the position of a code is known only after the code before it has been decoded.
     pub(crate) fn find(&mut self, streams: &[&[u8]], ends: &mut Vec<DeflateEnd>) -> Option<()> {
         let start = ends.len();
         let unknown = DeflateEnd {

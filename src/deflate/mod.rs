@@ -2,7 +2,8 @@
 //! compression is done by libdeflate.
 //!
 //! - `end` finds the last block of a stream, so that another stream can be appended.
-//! - `literals` encodes blocks of literals and runs, for columns in which all other matches are rare.
+//! - `literals` encodes blocks of literals and of runs of the same byte, for columns in which all other matches are
+//!   rare.
 //! - `huffman` makes the Huffman codes for these blocks.
 //! - `stored` stores data uncompressed, at known offsets.
 //! - `padding` makes a stream longer without changing its content.

@@ -5,8 +5,8 @@ const STORED: [u8; 5] = [0, 0, 0, 0xff, 0xff];
 /// A block with fixed codes and a stored block, both without content.
 const FIXED_AND_STORED: [u8; 6] = [2, 0, 0, 0, 0xff, 0xff];
 
-/// Returns `len` bytes of blocks without content; `None` if no blocks have this length. Every length from 20 on is
-/// possible. The blocks end at a byte boundary, and none is marked as the last of its stream.
+/// Returns `len` bytes of blocks without content; `None` if no sequence of such blocks has this length. Every length
+/// from 20 on is possible. The blocks end at a byte boundary, and none is marked as the last of its stream.
 pub(crate) fn padding(len: usize) -> Option<Vec<u8>> {
     let long = len % STORED.len();
     let short = len.checked_sub(long * FIXED_AND_STORED.len())? / STORED.len();

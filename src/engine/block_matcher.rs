@@ -277,13 +277,13 @@ pub(crate) fn selects<'t>(
         })
 }
 
-/// Whether an object with an id and metadata meets all conditions of an expression.
+/// Whether an object with the given id and metadata meets all conditions of an expression.
 fn meets_all_conditions(expression: &ObjectExpression, id: i64, info: &Info<'_>) -> bool {
     let mut conditions = expression.metadata.iter();
     conditions.all(|condition| meets(condition, id, info))
 }
 
-/// Whether an object with an id and metadata meets a condition.
+/// Whether an object with the given id and metadata meets a condition.
 fn meets(condition: &MetadataCondition, id: i64, info: &Info<'_>) -> bool {
     match condition {
         MetadataCondition::Number {

@@ -6,8 +6,8 @@ use crate::pbf::{BlobEntry, Block, WayNodes};
 
 /// A search that receives the blocks which another command decodes, so that no blob is decoded twice.
 pub(crate) trait BlockObserver: Sync {
-    /// Receives a block of the base, before `changes` are applied to it. `refs` is `None` if the references of the ways
-    /// have not been decoded. Blobs may come in any order and from any thread.
+    /// Receives a block of the base file, before `changes` are applied to it. `refs` is `None` if the references of the
+    /// ways have not been decoded. Blobs may come in any order and from any thread.
     fn observe(
         &self,
         changes: &ChangeSet,

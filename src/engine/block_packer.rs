@@ -93,7 +93,7 @@ impl BlockPacker {
         }
     }
 
-    /// Whether objects are written in another form than in the input. In this case no blob is copied.
+    /// Whether objects are written in a form that differs from the input. In this case, no blob is copied.
     pub(crate) fn changes_objects(&self) -> bool {
         self.encoders.options.changes_objects()
     }

@@ -158,8 +158,8 @@ impl ElementReader {
     }
 
     /// Finds the kinds of the objects in each blob, so that blobs without objects of the selected kinds need not be
-    /// read. Some blobs are decoded for this. The kinds are found only if the selection needs them, no index has them,
-    /// and the header declares canonical order.
+    /// read. Does so only if the selection needs the kinds, no index has them, and the header declares canonical order.
+    /// Decodes some of the blobs.
     pub(crate) fn find_kinds(&self) -> Result<()> {
         if self.selection.needs_kinds()
             && self.found.get().is_none()
@@ -192,7 +192,7 @@ impl ElementReader {
         &self.file.header
     }
 
-    /// Whether the file is a history, which may have several versions of an object, and deleted ones.
+    /// Whether the file is a history, which may have several versions of an object, and deleted versions.
     pub fn is_history(&self) -> bool {
         self.file.header.has(feature::HISTORY)
     }

@@ -18,7 +18,8 @@ pub struct Problem {
     pub id: i64,
     /// The cause of the problem.
     pub cause: ProblemCause,
-    /// The location of the problem or, if it has none, that of a node of the object; `None` if no location is known.
+    /// The location of the problem. If the problem has none, the location of a node of the object; `None` if no
+    /// location is known.
     pub point: Option<Point>,
 }
 
@@ -30,8 +31,8 @@ pub enum ProblemCause {
     NoLocation,
     /// The way has fewer than two nodes. The value is the number of nodes.
     TooFewNodes(usize),
-    /// All nodes of the way, or of the lines of the relation, have the same location. 180 and -180 degrees are the same
-    /// longitude, unless geometries are not cut at the antimeridian.
+    /// All nodes of the way, or of the lines of the relation, have the same location. If geometries are cut at the
+    /// antimeridian, 180 and -180 degrees count as the same longitude.
     OneLocation,
     /// A node of the way is not in the file, or has no location. The value is its id.
     MissingNode(i64),
@@ -42,10 +43,10 @@ pub enum ProblemCause {
     /// A node of a member way is not in the file, or has no location. The first value is the id of the way, the second
     /// is the id of the node.
     MissingNodeOf(i64, i64),
-    /// The ways of a relation that becomes lines have more than 3,000,000 nodes in all.
+    /// The ways of a relation from which lines are made have more than 3,000,000 nodes in total.
     TooManyNodes,
-    /// The feature would take more bytes than are allowed. The coordinates count as WKB, and the strings with their
-    /// lengths. The value is the limit in MB.
+    /// The feature would take more bytes than are allowed. Its size is that of the coordinates as WKB plus that of the
+    /// strings. The value is the limit in MB.
     TooLarge(u64),
     /// A problem with the polygons of a way or a relation.
     Area(AreaProblem),
@@ -201,7 +202,7 @@ pub(crate) fn list_of_problems(counts: &BTreeMap<&str, u64>) -> String {
     kinds.collect::<Vec<_>>().join(", ")
 }
 
-/// Warns that objects were left out. `errors` has the numbers of errors because of which objects were left out.
+/// Warns that objects were left out. `errors` has the numbers of the errors that caused objects to be left out.
 /// `relations` is the number of incomplete relations that were left out. Does nothing if no object was left out.
 pub(crate) fn warn_of_left_out_objects(
     errors: &BTreeMap<&'static str, u64>,

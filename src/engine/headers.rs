@@ -7,7 +7,7 @@ use crate::pbf::{HeaderBlock, MAX_HEADER_TEXT_LEN, TextFacts, feature};
 use crate::replication::{is_same_server, non_negative_number};
 use std::collections::HashSet;
 
-/// A header field that the user sets, with its value.
+/// A user's instruction for one header field: to set it to a value, to remove it, or to keep the value of the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HeaderOption {
@@ -253,9 +253,9 @@ pub(crate) fn generator(given: Option<&str>) -> String {
 /// Returns the header for an output with the objects of several inputs. The output requires each feature that at least
 /// one input requires. Optional features and the source are kept if all inputs agree. Canonical order is declared only
 /// if there is a single input and its header declares it. If every input has a bounding box, the output has the box
-/// around these boxes. The replication state is the oldest, because the output may lack later changes. A field of the
-/// replication state is left out if any input lacks it. If the inputs come from several servers, the URL and the
-/// sequence number are left out. Fails if there is no input.
+/// around these boxes. The replication state is the oldest state of the inputs, because the output may lack later
+/// changes. A field of the replication state is left out if any input lacks it. If the inputs come from several
+/// servers, the URL and the sequence number are left out. Fails if there is no input.
 pub(crate) fn merged_header(files: &[PbfFile]) -> Result<HeaderBlock> {
     let (first, rest) = files
         .split_first()

@@ -79,8 +79,8 @@ pub(crate) fn context_with_streams(paths: &[PathBuf], mut ctx: Context) -> Resul
     Ok(ctx)
 }
 
-/// Opens an input in any format. Returns the input, and its text format or `None` for PBF. The format is that in
-/// [`Context::input_format`] or, with `InputFormat::Auto`, detected from the content.
+/// Opens an input in any format. Returns the input, and its text format or `None` for PBF. Takes the format from
+/// [`Context::input_format`] or, with `InputFormat::Auto`, detects it from the content.
 pub(crate) fn open_in_any_format(
     path: &Path,
     ctx: &Context,

@@ -1,8 +1,8 @@
 //! Determines the content of open files: data, a history or changes.
 //!
 //! OsmChange and o5c are formats of changes, OSM XML and o5m are formats of data. PBF and OPL are formats of both, and
-//! changes in them look like a history. The deletions tell changes from a history, because a history also has the
-//! earlier versions of the deleted objects.
+//! changes in them look like a history. Deletions distinguish the two: a history also has the earlier versions of each
+//! deleted object.
 
 use crate::error::{Advice, Error, FormatResult, Result};
 use crate::file::{BlobDecoder, BlobPlan, PbfFile, PlanNeeds};
@@ -25,7 +25,7 @@ pub(crate) enum OpenedInput {
 }
 
 /// Opens an input that is data or a change file. `content` is its content; if `None`, it is determined from the input.
-/// A text input with data is converted with the compression in `write`. Does not warn of changesets in data.
+/// A text input with data is converted to PBF, with the compression in `write`. Does not warn of changesets in data.
 #[cfg(feature = "cli")]
 pub(crate) fn open_by_content(
     path: &Path,
@@ -55,7 +55,8 @@ const MAX_DELETIONS: usize = 1 << 14;
 /// content open, because a history that lacks versions has the same bytes as changes. For these two formats, the name
 /// of the file (such as `.osh.pbf`) determines the content or, if the name leaves it open, the deletions do.
 ///
-/// Decodes up to 64 blobs of a file that declares a history and whose name leaves the content open.
+/// Decodes blobs only if the file declares a history and its name leaves the content open: up to 64 blobs and, if
+/// necessary, the blobs directly before them.
 pub(crate) fn content_of(file: &PbfFile, ctx: &Context) -> Result<FileContent> {
     match evident_content(file, ctx) {
         Some(content) => Ok(content),
@@ -188,7 +189,7 @@ struct DeletionCounts {
 
 impl DeletionCounts {
     /// Adds deletions of a block, at most one for each object. Returns the first object of the block if it was counted
-    /// as a lone deletion: the block before may have its earlier versions.
+    /// as a lone deletion, because the preceding block may have its earlier versions.
     fn count(&mut self, block: &Block<'_>) -> FormatResult<Option<TypeThenId>> {
         let mut deleted: HashMap<TypeThenId, Deletion> = HashMap::new();
         let (mut objects, mut first) = (block.walk(), None);

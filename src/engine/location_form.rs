@@ -8,8 +8,8 @@ use crate::file::{BlobPlan, PbfFile};
 use crate::osm::Location;
 use crate::pbf::{BlobFlags, HeaderBlock, feature};
 
-/// The form of a file with regard to the locations of its ways. The form decides what a command can skip, and never
-/// its result.
+/// The form of a file with regard to the locations of its ways. The form decides what a command can skip, but does not
+/// affect its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LocationForm {
     /// No way stores locations. All locations are those of nodes.
@@ -46,7 +46,7 @@ impl LocationForm {
         }
     }
 
-    /// Whether a way may store the location of a node that the file does not have. If not, a command that has the
+    /// Whether a way may store the location of a node that the file does not have. If not, a command that looks up the
     /// nodes does not have to read the locations in ways.
     pub(crate) const fn may_lack_nodes(self) -> bool {
         matches!(self, Self::NeededNodes | Self::Mixed)

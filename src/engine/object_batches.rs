@@ -28,7 +28,7 @@ pub trait BatchMaker {
     fn is_full(&self) -> bool;
 }
 
-/// A result for a blob.
+/// A result that a thread sends for a blob.
 enum BlobBatches<B> {
     Batch(B),
     /// The objects of the blob that are too large for a batch.
@@ -37,8 +37,8 @@ enum BlobBatches<B> {
 
 impl ElementReader {
     /// Starts to read the selected objects, and returns an iterator over the batches, in file order. `maker` creates
-    /// the maker of a thread. Threads make batches ahead of the caller: up to two per thread, and the batches of the
-    /// blobs that are being decoded. The threads end when the iterator is dropped.
+    /// the [`BatchMaker`] of each thread. Threads make batches ahead of the caller: up to two per thread, and the
+    /// batches of the blobs that are being decoded. The threads end when the iterator is dropped.
     ///
     /// Errors are items of the iterator, which ends after an error.
     pub fn batches<M: BatchMaker>(

@@ -27,14 +27,15 @@ pub enum Incomplete {
 /// A function that is called with each problem of an object.
 pub(crate) type OnProblem<'r> = &'r mut dyn FnMut(Problem);
 
-/// Makes the geometries of objects. Memory is reused from object to object.
+/// A maker of the geometries of objects. It reuses its memory from object to object.
 #[derive(Default)]
 pub(crate) struct GeometryMaker {
     antimeridian: Antimeridian,
     incomplete: Incomplete,
     /// The locations of the current way, without consecutive duplicates.
     points: Vec<Point>,
-    /// All nodes of the current relation, or of the current way if the way has consecutive duplicates or is assembled.
+    /// All nodes of the current relation, or of the current way if consecutive nodes of the way have the same location
+    /// or its polygons are assembled.
     nodes: Vec<AreaNode>,
     polygon: AreaPolygon,
 }
@@ -117,7 +118,7 @@ impl GeometryMaker {
         self.nodes.extend(nodes);
     }
 
-    /// Returns the polygons of a closed way; none if it is no valid area. The last call of
+    /// Returns the polygons of a closed way; none if the way is not a valid area. The last call of
     /// [`line_of_way`](Self::line_of_way) must have returned the line of this way.
     pub(crate) fn polygons_of_line(
         &mut self,
@@ -127,7 +128,7 @@ impl GeometryMaker {
     ) -> Cow<'_, [AreaPolygon]> {
         let path = std::iter::once(self.points.iter().copied());
         let is_across = self.antimeridian == Antimeridian::Cut && MapTurn::of(path).is_some();
-        // After `line`, `nodes` is empty unless consecutive nodes have the same location.
+        // After `line_of_way`, `nodes` is empty unless consecutive nodes have the same location.
         if self.nodes.is_empty() {
             if !is_across && set_polygon_if_simple(&self.points, &mut self.polygon) {
                 return Cow::Borrowed(std::slice::from_ref(&self.polygon));
@@ -146,7 +147,7 @@ impl GeometryMaker {
         Cow::Owned(assembly.polygons)
     }
 
-    /// Returns the polygons of a closed way; none if it is no valid area.
+    /// Returns the polygons of a closed way; none if the way is not a valid area.
     pub(crate) fn polygons_of_way(
         &mut self,
         id: i64,
@@ -160,8 +161,8 @@ impl GeometryMaker {
         }
     }
 
-    /// Returns the polygons of a relation; none if it is no valid area, or if it is incomplete and left out. `ways` has
-    /// its member ways.
+    /// Returns the polygons of a relation; none if the relation is not a valid area, or if it is incomplete and left
+    /// out. `ways` has its member ways.
     pub(crate) fn polygons_of_relation<'m>(
         &mut self,
         id: i64,

@@ -85,7 +85,7 @@ impl PreparedSelection {
         self.keys = Some(keys);
     }
 
-    /// Whether knowing the kinds of objects in each blob helps, because blobs without needed kinds are not read.
+    /// Whether it helps to know the kinds of objects in each blob. Blobs without needed kinds are then not read.
     pub(super) fn needs_kinds(&self) -> bool {
         self.part.is_none() && (self.kinds != KindSet::ALL || self.boxes.is_some())
     }
@@ -113,7 +113,7 @@ impl PreparedSelection {
             .is_none_or(|boxes| may_have_objects_in(entry, &boxes))
     }
 
-    /// Whether the selection has expressions, so that the strings of a block may rule out that it has selected objects.
+    /// Whether the selection has expressions. If so, the strings of a block may rule out that it has selected objects.
     pub(super) fn has_expressions(&self) -> bool {
         !self.filter.expressions().is_empty()
     }
@@ -219,7 +219,7 @@ impl ObjectsWithin {
             Ok(found)
         };
         let has_relations = kinds.contains(ObjectKind::Relation);
-        // Some ways may lack locations although the file declares them, so the nodes are always found.
+        // Some ways may lack locations even if the header declares locations in ways, so nodes are always searched for.
         if has_relations || kinds.contains(ObjectKind::Way) {
             within.nodes = find(ObjectKind::Node, &within)?;
         }

@@ -12,7 +12,7 @@ pub(crate) enum OutputChunk {
     Blob(Input, BlobEntry),
     /// Encoded blobs.
     Frames(Vec<EncodedFrame>),
-    /// Small blocks.
+    /// Small, uncompressed blocks.
     Blocks(Vec<EncodedBlock>),
 }
 

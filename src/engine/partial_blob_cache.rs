@@ -19,7 +19,7 @@ impl PartialBlobCache {
         Self(PayloadCache::new(limit))
     }
 
-    /// Caches the objects of a block that `script` keeps, if they are at most a quarter of the objects of the block.
+    /// Caches those objects of a block that `script` keeps, if they are at most a quarter of the block's objects.
     /// `kept` is the number of objects that `script` keeps. `script` must cover all objects of the block. Does not
     /// cache blobs with several kinds of objects, or blobs without a content hash.
     pub(crate) fn add(

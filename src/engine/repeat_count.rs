@@ -1,5 +1,6 @@
-//! Counts objects that occur again. Decoded objects in canonical order are compared with their neighbours. For blobs
-//! that are not decoded, only the repetitions that their entries prove are counted.
+//! Counts objects that occur again, which means that an earlier object has the same kind and id. Decoded objects in
+//! canonical order are compared with their neighbours. For blobs that are not decoded, only the repetitions that their
+//! entries prove are counted.
 
 use crate::error::{Advice, FormatResult};
 use crate::file::PbfFile;
@@ -40,7 +41,8 @@ impl RepeatCount {
         };
     }
 
-    /// Warns with the number of objects unless it is 0. `path` is their file; `None` if they are in several files.
+    /// Prints a warning with the number of objects, unless it is 0. `path` is the file of the objects; `None` if they
+    /// are in several files.
     pub(crate) fn warn_of_repeats(&self, path: Option<&Path>, ctx: &Context) {
         if self.count == 0 {
             return;
@@ -80,9 +82,9 @@ impl RepeatedNeighbours {
     }
 }
 
-/// Finds objects that occur again in blobs that are not decoded, from the entries of the blobs. An entry proves that
-/// its first and its last object are in the blob. A content hash proves that two blobs have the same objects. An entry
-/// whose ids do not ascend strictly, although they are in order, proves that an object occurs twice in the blob.
+/// Finds objects that occur again in blobs that are not decoded. Uses only the entries of the blobs. An entry proves
+/// that its first and its last object are in the blob. A content hash proves that two blobs have the same objects. An
+/// entry whose ids do not ascend strictly, although they are in order, proves that an object occurs twice in the blob.
 #[derive(Debug, Default)]
 pub(crate) struct ProvenRepeats {
     /// Whether the blobs are known to be in canonical order, so that only neighbours can have the same objects.
@@ -143,7 +145,7 @@ impl ProvenRepeats {
     }
 
     /// Returns the objects that occur again. If a blob has deleted versions, the file has a history, in which objects
-    /// may occur again, so none is returned.
+    /// may occur again. In this case, the returned count is 0.
     pub(crate) fn proven_repeats(&self) -> RepeatCount {
         if self.has_deleted {
             RepeatCount::default()

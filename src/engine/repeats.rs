@@ -1,4 +1,5 @@
-//! Finds objects that occur twice in a file of current data, while a command reads the file.
+//! Finds objects that occur twice in a file of current data, while a command reads the file. An object occurs again if
+//! an earlier object has the same kind and id.
 //!
 //! The entries of a table of contents, and of blobs that were scanned, prove for nearly every file that no object
 //! occurs twice. Only blobs without this proof are watched: those whose ranges of ids overlap, and those whose order of
@@ -72,8 +73,8 @@ pub(crate) fn context_refusing_unless_osmium(
     }
 }
 
-/// Calls `read` with a context, and then warns with the number of objects that occur again among those that were
-/// decoded in this context. Under the conventions of osmium, there is no warning.
+/// Calls `read` with a context. Of the objects that were decoded in this context, counts those that occur again, and
+/// warns with their number. Under the conventions of osmium, there is no warning.
 pub(crate) fn read_and_warn_of_repeats<T>(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -86,8 +87,7 @@ pub(crate) fn read_and_warn_of_repeats<T>(
     Ok(result)
 }
 
-/// Counts the objects that occur again among those that are decoded. Under the conventions of osmium, no object is
-/// counted.
+/// A count of the decoded objects that occur again. Under the conventions of osmium, no object is counted.
 pub(crate) struct Counting {
     /// The context in which blobs are decoded.
     pub ctx: Context,
@@ -160,7 +160,7 @@ fn first_continued_pair(plan: &BlobPlan) -> Option<[&BlobEntry; 2]> {
     })
 }
 
-/// Returns the keys of the objects that end a blob and begin the next; `None` if no entry shows a repetition.
+/// Returns the keys of the objects that end a blob and begin the next blob; `None` if no entry shows a repetition.
 fn repeated_ends(plan: &BlobPlan) -> Option<FxHashSet<TypeThenId>> {
     let filled = plan.entries.iter().filter(|entry| entry.count > 0);
     let pairs = filled.clone().zip(filled.skip(1));
@@ -323,7 +323,7 @@ impl RepeatWatch {
         repeated.try_for_each(|key| self.findings.add(1, key))
     }
 
-    /// Adds the ids of a block to the ids of overlapping blobs, and reports those that are there already. `is_strict`
+    /// Adds the ids of a block to the ids of overlapping blobs, and reports the ids that were added before. `is_strict`
     /// tells whether the ids of the block ascend strictly.
     fn add_ids(&self, block: &Block<'_>, is_strict: bool) -> FormatResult<()> {
         let ids = ids_by_kind(block)?;
@@ -383,7 +383,7 @@ struct Repeated {
 }
 
 impl Repeated {
-    /// Adds `ids` to `set`, and counts those that the set has already.
+    /// Adds `ids` to `set`, and counts the ids that the set already has.
     fn insert(&mut self, set: &mut IdSet, kind: ObjectKind, ids: &[i64]) {
         for id in ids {
             if !set.insert(*id) {
@@ -479,8 +479,8 @@ impl Chosen {
         found.add_to(findings)
     }
 
-    /// Adds the objects that occur again in blobs that are selected as a whole and not decoded, as far as the entries
-    /// of these blobs prove it.
+    /// Adds the objects that occur again in blobs that are selected as a whole. These blobs are not decoded, so only
+    /// the repetitions that their entries prove are found.
     pub(crate) fn add_repeats_in_copied<'e>(&self, entries: impl Iterator<Item = &'e BlobEntry>) {
         if let Some(findings) = &self.findings {
             let mut proven = ProvenRepeats::new(false);

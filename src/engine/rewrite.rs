@@ -62,13 +62,13 @@ pub(crate) struct Rewrite<'f> {
     pub write: WriteOptions,
 }
 
-/// A test whether a blob stays unchanged. The strings are `None` in a first test by the entry alone, before the blob is
-/// read.
+/// A test of whether a blob stays unchanged. The strings are `None` in a first test by the entry alone, before the blob
+/// is read.
 pub(crate) type StaysTest<'a> = &'a (dyn Fn(&BlobEntry, Option<&StringTable<'_>>) -> bool + Sync);
 
 impl<'f> Rewrite<'f> {
-    /// The memory that a blob and its result take together, as a multiple of the size of the blob. Without compression,
-    /// the new blobs may be several times as large as the blob.
+    /// Returns the memory that a blob and its result take together, as a multiple of the size of the blob. Without
+    /// compression, the new blobs may be several times as large as the blob.
     fn memory_factor(&self) -> u64 {
         if self.stays.is_some() && self.write.compression != Compression::None {
             1
@@ -111,8 +111,9 @@ impl<'f> Rewrite<'f> {
                 let Some(stays) = stays else {
                     return DecodedBlob::decode(reader, &entry, write, work);
                 };
-                // Whether the test is called depends on earlier blobs of the same worker, but the entry of a copied
-                // blob must not depend on them. So only blobs with a complete entry are tested.
+                // Whether the strings of a blob are tested depends on the results for earlier blobs of the same worker,
+                // but the entry of a copied blob must not depend on them. So only blobs with a complete entry are
+                // tested.
                 let is_complete = entry.is_complete();
                 if is_complete && stays(&entry, None) {
                     return Ok((BlobOutcome::Copy(entry), T::default()));

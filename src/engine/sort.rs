@@ -38,8 +38,8 @@ pub(crate) struct SortJob {
     pub dedupe: Dedupe,
     /// Whether the changesets of text inputs are written after the objects, if the output format can hold them.
     pub changesets: bool,
-    /// Whether to warn with the number of objects that occur again in the output. There is no warning if duplicates are
-    /// removed, or if an input is a history or a change file.
+    /// Whether to print a warning with the number of objects that occur again in the output. There is no warning if
+    /// duplicates are removed, or if an input is a history or a change file.
     pub tells_repeats: bool,
     /// Whether all locations in ways stay unchanged if all objects are kept.
     pub keeps_locations: bool,

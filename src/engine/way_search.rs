@@ -110,7 +110,7 @@ impl WaySearch<'_> {
         Ok(found)
     }
 
-    /// Returns the changes that may concern ways of a blob. Returns none if `finds_released` is not set.
+    /// Returns the changes that may concern ways of a blob. Returns no changes if `finds_released` is not set.
     fn changes_of(&self, entry: &BlobEntry) -> &[Change] {
         match (entry.first_key(), entry.last_key()) {
             (Some(first), Some(last)) if self.finds_released => {
@@ -120,7 +120,8 @@ impl WaySearch<'_> {
         }
     }
 
-    /// Returns the indices of those ways of a blob that have changes. Returns none if `finds_released` is not set.
+    /// Returns the indices of those ways of a blob that have changes. Returns no indices if `finds_released` is not
+    /// set.
     fn changed_ways(&self, entry: &BlobEntry, nodes: &WayNodes) -> Vec<usize> {
         let key = |(id, _): &(i64, usize)| (ObjectKind::Way, id_rank(*id));
         let changes = self.changes_of(entry).iter();

@@ -156,7 +156,7 @@ impl BlobDecoder {
         Ok(Some(decision))
     }
 
-    /// Reads a blob. Returns `None` if `prefilter` comes to a decision by the strings of the blob, which means that the
+    /// Reads a blob. Returns `None` if `prefilter` returns `Some` for the strings of the blob, which means that the
     /// blob is not needed. If possible, reads only the beginning of the blob for this decision.
     pub(crate) fn read_unless_decided<'d, 'e>(
         &'d mut self,

@@ -36,7 +36,7 @@ pub struct FilePart {
 }
 
 impl FilePart {
-    /// Returns the range of bytes that the blobs take in the file.
+    /// Returns the range of bytes that the blobs occupy in the file.
     pub const fn bytes(&self) -> Range<u64> {
         self.offset..self.offset.saturating_add(self.len)
     }

@@ -95,8 +95,8 @@ impl FrameStart {
 }
 
 impl StartedFrame<'_> {
-    /// Returns `entry`, which is the entry of the frame, with the facts in the index of the BlobHeader. Returns `None`
-    /// if there is no valid index.
+    /// Adds the facts in the index of the BlobHeader to `entry`, the entry of the frame, and returns the entry. Returns
+    /// `None` if there is no valid index.
     pub(crate) fn indexed_entry(&self, mut entry: BlobEntry) -> Option<BlobEntry> {
         decode_blob_index(self.header.indexdata?, &mut entry)?;
         Some(entry)
@@ -117,7 +117,8 @@ pub(crate) fn search_frame(
 ) -> Result<Option<u64>> {
     /// The number of bytes that are searched at a time.
     const WINDOW: usize = 256 << 10;
-    /// The bytes of a frame before the name: its length, and the key and the length of the name.
+    /// The number of bytes in a frame before the name of its type: the length of the BlobHeader, and the key and the
+    /// length of the name.
     const BEFORE_NAME: u64 = FRAME_PREFIX_LEN as u64 + 2;
     let name = memmem::Finder::new(b"OSM");
     let mut window = vec![0; WINDOW];

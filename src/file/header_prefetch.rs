@@ -1,4 +1,4 @@
-//! Reads the headers of frames into the page cache, ahead of a walk over them.
+//! Reads the headers of frames into the page cache, ahead of a walk over the frames.
 //!
 //! The position of a frame depends on the header of the frame before it, so a walk waits for the disk once per frame.
 //! Several threads therefore walk over later parts of the file concurrently, and discard the headers that they read.

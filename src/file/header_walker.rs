@@ -1,4 +1,5 @@
-//! Walks over the frames of a file and reads their headers. Blobs are read only to recognise tables about the file.
+//! Walks over the frames of a file and reads their headers. Blobs are read only to recognise tables about the file,
+//! such as the table of contents.
 
 use super::frame_start::{FrameStart, read_blob_message};
 use crate::error::{Advice, Error, FormatError, Result};

@@ -1,4 +1,4 @@
-//! The table of ids of an open file. It lists the blobs that may contain each object.
+//! The table of ids of an open file. For each object, it lists the blobs that may contain the object.
 
 use super::pbf_file::{IdTablePlace, PbfFile};
 use crate::error::{Advice, Error, FormatError, FormatResult, Result};
@@ -79,8 +79,8 @@ impl PbfFile {
         }))
     }
 
-    /// Returns the range of bytes of the frame with the directory of a table of version 1. The frame ends with a string
-    /// that contains the size of the frame. Returns `None` if `table` does not end with this string.
+    /// Returns the range of bytes of the frame that contains the directory, for a table of version 1. The frame ends
+    /// with a string that contains the size of the frame. Returns `None` if `table` does not end with this string.
     fn find_directory_frame(
         &self,
         table: &Range<u64>,

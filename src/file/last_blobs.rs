@@ -90,7 +90,7 @@ impl OutputBlob {
             return Ok(None);
         };
         if kind != ObjectKind::Node {
-            // The bounding box is copied, because the blob does not have the locations of members.
+            // The bounding box is copied, because it cannot be computed from a blob without the locations of nodes.
             host.entry.bbox = entry.bbox;
         }
         Ok(Some(host))
@@ -130,8 +130,8 @@ impl LastBlobs {
         self.blobs.push_back(blob);
     }
 
-    /// Removes and returns the first blob, if at least two other blobs stay, which have at least `hosts` objects in
-    /// total.
+    /// Removes and returns the first blob, if at least two other blobs stay, and if these have at least `hosts` objects
+    /// in total.
     pub fn pop_front_if_left(&mut self, hosts: u64) -> Option<OutputBlob> {
         let first = self.blobs.front()?;
         let stays = self.objects - object_count(first);
@@ -152,8 +152,8 @@ impl LastBlobs {
         self.blobs.iter().map(OutputBlob::entry)
     }
 
-    /// Returns one host for each of up to `count` blobs at the end, in file order. Stops at a blob that cannot have a
-    /// part of a table.
+    /// Makes each of the last `count` blobs a host, and returns the hosts in file order. Begins with the last blob, and
+    /// stops at a blob that cannot have a part of a table.
     pub fn hosts_of_last_blobs(&self, count: usize, ctx: &Context) -> Result<Vec<TableHost>> {
         let mut hosts = VecDeque::new();
         for blob in self.blobs.iter().rev().take(count) {
@@ -220,8 +220,8 @@ impl LastBlobs {
     }
 
     /// Encodes the first `count` objects of the block in `payload`, which is the payload of the last blob. May join
-    /// them with the objects of the blob before, so that a file that is updated daily does not collect small blobs.
-    /// Returns `None` if an object is damaged.
+    /// them with the objects of the previous blob, so that small blobs do not accumulate in a file that is updated
+    /// daily. Returns `None` if an object is damaged.
     fn encode_rest(
         &self,
         payload: &[u8],

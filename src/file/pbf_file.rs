@@ -45,10 +45,10 @@ pub struct PbfFile {
 /// The position of a table of ids in a file.
 #[derive(Debug, Clone)]
 pub(crate) struct IdTablePlace {
-    /// The range of bytes from the first blob with a part of the table to the end of the last one.
+    /// The range of bytes from the first blob with a part of the table to the end of the last such blob.
     pub range: Range<u64>,
-    /// The range of bytes of the frame with the directory. `None` for a table of version 1, because the last bytes of
-    /// such a table state the size of the frame.
+    /// The range of bytes of the frame with the directory; `None` for a table of version 1. The last bytes of a table
+    /// of version 1 state the size of this frame instead.
     pub directory: Option<Range<u64>>,
 }
 
@@ -204,8 +204,8 @@ fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// Whether a file whose first bytes are `start` may begin with a frame. The first of the four bytes of a frame's length
-/// is 0, because a BlobHeader is shorter than 16 MiB.
+/// Whether a file whose first bytes are `start` may begin with a frame. A frame begins with the length of its
+/// BlobHeader in four bytes. The first of these bytes is 0, because a BlobHeader is shorter than 16 MiB.
 fn may_begin_with_frame(start: &[u8]) -> bool {
     match start {
         [0, _, _, _, ..] => true,

@@ -57,7 +57,7 @@ struct PendingCopy {
 /// The size in bytes at which a pending copy is no longer extended, because collecting more would delay writing to the
 /// disk.
 const MAX_PENDING_COPY: u64 = 16 << 20;
-/// The minimum size in bytes of a copy for which the frame before it is padded, so that the copy can share file system
+/// If a copy has at least this size in bytes, the frame before it is padded, so that the copy can share file system
 /// blocks with the input. The bytes of a shorter copy are written instead.
 const MIN_SHARED_LEN: u64 = 256 << 10;
 /// If the estimated size of an output in bytes is at least this number, the header of the output is padded. The padding
@@ -478,8 +478,8 @@ impl PbfWriter {
         Ok(self.written)
     }
 
-    /// Writes the blobs that were held back, except the last objects. Returns the last objects, which go into the hosts
-    /// of the table of contents.
+    /// Writes the blobs that were held back, except the objects that go into the hosts of the table of contents.
+    /// Returns these hosts.
     fn write_last_blobs(&mut self) -> Result<Vec<TableHost>> {
         let hosts = if !self.options.toc {
             Vec::new()
@@ -549,8 +549,8 @@ impl PbfWriter {
     }
 
     /// Declares that ways store locations, if no blob is known to have ways without locations. Otherwise removes this
-    /// declaration, because other programs expect it to hold for all ways, and also removes the declarations about the
-    /// nodes of ways.
+    /// declaration, because other programs expect it to hold for all ways. In this case, also removes the declarations
+    /// about the nodes of ways.
     fn declare_locations(&mut self) {
         let has_references = |entry: &BlobEntry| {
             let known = entry.statistics.as_ref();

@@ -249,7 +249,7 @@ impl AugmentedXml {
     }
 }
 
-/// The text of an action that [`AugmentedXml`] has written, or of the comment in place of an action.
+/// The text of an action that [`AugmentedXml`] has written, or of a comment that takes the place of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct XmlAction(String);
 

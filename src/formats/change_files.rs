@@ -10,9 +10,9 @@ use crate::osm::{FileContent, TextFormat};
 use crate::pbf::feature;
 use crate::runtime::{Context, InputFormat};
 
-/// Returns the sources of change files. Their format is [`Context::change_format`] or, with [`InputFormat::Auto`],
-/// detected from their content. Fails if a file contains data instead of changes, unless [`Context::data_as_changes`]
-/// is set.
+/// Returns a source of objects for each change file. The format is [`Context::change_format`] or, with
+/// [`InputFormat::Auto`], detected from the content of the file. Fails if a file contains data instead of changes,
+/// unless [`Context::data_as_changes`] is set.
 pub(crate) fn change_sources(inputs: &[Input], ctx: &Context) -> Result<Vec<ObjectSource>> {
     let sources = inputs.iter().map(|input| change_source(input, ctx));
     sources.collect()

@@ -71,7 +71,7 @@ impl DocumentHeader {
     }
 
     /// Adds the header of another file. The result has the larger sequence number, the later time, and the boxes of
-    /// both headers. If both headers have a value for another field, the value of this header stays.
+    /// both headers. For every other field, the value of this header takes precedence.
     pub(super) fn add(&mut self, other: Self) {
         self.replication.add(&other.replication);
         self.replication_url = self.replication_url.take().or(other.replication_url);

@@ -51,8 +51,8 @@ pub(super) const fn is_utf16(start: &[u8]) -> bool {
 /// The conversion of text to UTF-8.
 enum Coding {
     Utf8,
-    /// ISO 8859-1, in which each byte is a code point. This is the meaning of the label in XML. `encoding_rs` gives the
-    /// label another meaning, Windows-1252, as web browsers do.
+    /// ISO 8859-1, in which each byte is a code point. In XML, this is the meaning of the label `iso-8859-1`.
+    /// `encoding_rs` takes the label for Windows-1252, as web browsers do.
     Latin1,
     Other(Decoder),
 }
@@ -121,7 +121,7 @@ enum DecodingState {
     Failed,
 }
 
-/// Reads text in another encoding and converts it to UTF-8.
+/// A reader that converts text in another encoding to UTF-8.
 struct Decoding<R> {
     bytes: R,
     coding: Coding,

@@ -184,7 +184,7 @@ pub fn read_change_states<P: AsRef<Path>>(
     change_states(paths, &change_sources(inputs, &Context::new(1))?)
 }
 
-/// Reads the states of change files like [`read_change_states`].
+/// Reads the states of change files that are open already, as [`read_change_states`] does.
 pub(crate) fn change_states<P: AsRef<Path>>(
     paths: &[P],
     sources: &[ObjectSource],

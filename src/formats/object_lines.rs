@@ -18,7 +18,7 @@ pub(super) trait ObjectLines: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// Removes and returns the number of characters that the format cannot express.
+    /// Returns the number of characters in the text that the format cannot express, and resets it to 0.
     fn take_inexpressible(&mut self) -> u64 {
         0
     }

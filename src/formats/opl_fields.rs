@@ -17,7 +17,7 @@ pub(super) fn parse_degrees(value: &str) -> Result<i32, String> {
     parse_stored_e7(value).map_err(|cause| format!("'{value}' {cause}"))
 }
 
-/// Decodes the `%hex%` escapes in `text`, and replaces the contents of `out` by the result.
+/// Decodes the `%hex%` escapes in `text`, and replaces the contents of `out` with the result.
 pub(super) fn decode_escapes(out: &mut String, text: &str) -> Result<(), String> {
     out.clear();
     let mut rest = text;

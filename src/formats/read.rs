@@ -240,7 +240,7 @@ impl Chunks<'_> {
 }
 
 impl Chunks<'_> {
-    /// Makes the chunks of a file that is not PBF end at its first damage.
+    /// Makes the chunks of a file that is not PBF end at the first damage, instead of with an error.
     fn enable_salvage(&mut self) {
         match self {
             Self::Text(chunks, _) => chunks.enable_salvage(),
@@ -249,7 +249,7 @@ impl Chunks<'_> {
         }
     }
 
-    /// Returns the damage at which the chunks ended.
+    /// Returns the damage at which the chunks ended; `None` if there was none.
     fn take_failure(&mut self) -> Option<Damage> {
         match self {
             Self::Text(chunks, _) => chunks.take_failure(),
@@ -357,8 +357,9 @@ pub(crate) fn read_sources<S, T: Send>(
     )
 }
 
-/// Parses a file that is not PBF up to its first damage. Calls the functions as [`read_texts`] does, but `work` without
-/// an index. Returns the damage, and the number of bytes of the decompressed file. Fails if the input cannot be read.
+/// Parses a file that is not PBF up to its first damage. Calls the functions as [`read_texts`] does, except that `work`
+/// gets no index. Returns the damage, and the number of bytes of the decompressed file. Fails if the input cannot be
+/// read.
 pub(crate) fn salvage_texts<S, T: Send>(
     input: &Input,
     format: TextFormat,
@@ -441,7 +442,7 @@ fn check_text_input(input: &Input, format: TextFormat) -> Result<()> {
 }
 
 /// Adds all objects of files to `all`, in file order. The number of the first file is `first`. Returns a header for
-/// each file. Only its replication states and its URL are set.
+/// each file, in which only the replication states and the URL are set.
 pub(super) fn add_all_objects(
     sources: &[ObjectSource],
     first: usize,

@@ -214,7 +214,7 @@ impl ShapefileWriter {
     ///
     /// # Errors
     ///
-    /// The file would have 4 GiB, which its header cannot express, or cannot be written.
+    /// The file would reach 4 GiB, a size that its header cannot express, or the file cannot be written.
     pub(crate) fn add(&mut self, mut records: ShapeRecords) -> Result<()> {
         let (mut index, mut table, mut start) = (Vec::new(), Vec::new(), 0);
         for &(len, cell) in &records.records {
@@ -268,7 +268,8 @@ impl ShapefileWriter {
     }
 }
 
-/// Returns the header of a table in dBASE III. Its date is always 1 January 2000, so that equal tables are equal files.
+/// Returns the header of a table in dBASE III. Its date is always 1 January 2000, so that equal tables give identical
+/// files.
 fn table_header(columns: ShapeColumns, rows: u32) -> Vec<u8> {
     let names = columns.names();
     let header_len = (COLUMN_LEN * (names.len() + 1) + 1) as u16;

@@ -1,5 +1,5 @@
 //! Columns of tables: their names, the types of their values, and the value of a row. Parquet, comma-separated values
-//! and the tables of the Python package are made of these descriptions, so a new column is a new item of one list.
+//! and the tables of the Python package are made from these descriptions, so a new column is a new item of one list.
 
 use crate::osm::{Edges, Location, ObjectKind};
 use crate::pbf::{Info, Member, Members, Tags};

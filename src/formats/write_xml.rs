@@ -295,13 +295,13 @@ const PLAIN: [bool; 256] = {
 };
 
 /// Appends a string as the value of an attribute. Line breaks and tabs become character references, because readers
-/// would otherwise replace them by spaces. Characters that XML 1.0 cannot express become references, too, except NUL,
+/// would otherwise replace them with spaces. Characters that XML 1.0 cannot express become references, too, except NUL,
 /// which becomes U+FFFD. Returns the number of characters that XML 1.0 cannot express.
 pub(super) fn put_escaped(out: &mut TextBuffer, text: &str) -> u64 {
     put_escaped_as(out, text, |char| char == '\0')
 }
 
-/// Appends a string as [`put_escaped`] does, but replaces all characters that XML 1.0 cannot express by U+FFFD.
+/// Appends a string as [`put_escaped`] does, but writes U+FFFD for each character that XML 1.0 cannot express.
 pub(super) fn put_replaced(out: &mut TextBuffer, text: &str) -> u64 {
     put_escaped_as(out, text, |_| true)
 }

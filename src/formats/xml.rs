@@ -124,8 +124,8 @@ impl Ancestor {
     }
 }
 
-/// The names of the elements that are parts of objects. They are an error outside of objects, except within elements
-/// whose contents are ignored.
+/// The names of the elements that are parts of objects. These elements are an error outside of objects, except within
+/// elements whose contents are ignored.
 const PARTS: [&str; 3] = ["tag", "nd", "member"];
 /// The names of the elements that are objects or contain objects.
 const CONTAINERS: [&str; 8] = [

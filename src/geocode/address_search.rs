@@ -15,8 +15,9 @@ use crate::error::{Error, Result};
 use crate::geometry::Point;
 use crate::osm::ObjectKind;
 
-/// The distance in metres from the query point within which a node whose address differs from that of its area is
-/// preferred to the area. This applies only if the area contains several nodes with house numbers.
+/// The maximum distance in metres between the query point and a node that is preferred to the area around the node. The
+/// limit applies if the node and the area have different addresses. The area must then contain several nodes with house
+/// numbers.
 const BESIDE: f64 = 5.0;
 /// The distance in metres within which a query point counts as being at a node. The distance allows for coordinates
 /// that are rounded to five decimals.
@@ -309,7 +310,8 @@ impl<'i> Query<'i, '_> {
 }
 
 impl<'i> Near<'i> {
-    /// Copies from another address the street and the [`SHARED`] tags that this address lacks.
+    /// Adds the street and the [`SHARED`] tags that this address lacks. They are copied from `others`, the tags of
+    /// another address.
     fn add_missing_tags_from(&mut self, others: &[(&'i str, &'i str)]) {
         let has = |near: &Self, key: &str| text_tag(&near.tags, key).is_some();
         if !has(self, "addr:street") && !has(self, "addr:place") {

@@ -35,7 +35,7 @@ impl ChildQueue {
     /// Creates a queue of the first `count` boxes.
     #[inline(always)]
     pub(super) fn of(projection: &LocalProjection, count: usize, edges: &EdgeRows) -> Self {
-        // Lowers the bounds by more than the error of rounding to `f32`.
+        // This factor lowers the bounds by more than the error of rounding to `f32`.
         const LESS: f64 = 1.0 - 1e-6;
         let [souths, wests, norths, easts] = edges;
         let mut bounds = [0f32; QUEUE_LEN];

@@ -1,4 +1,4 @@
-//! Finding the city, town or village among the areas that contain a query point.
+//! Finds the city, town or village among the areas that contain a query point.
 
 use super::area::Area;
 use super::countries::{USUAL_LEVELS, has_known_levels, municipality_levels};
@@ -217,7 +217,7 @@ pub(super) fn guess_city<'a, 'i>(
 /// name of that city.
 ///
 /// Prefers a boundary whose tags or members indicate a settlement, or whose level is that of municipalities. If there
-/// is none, returns a boundary with the name that is not within a municipality, whatever its level.
+/// is none, returns a boundary that has the name of the city and is not within a municipality, whatever its level.
 pub(super) fn city_named<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,

@@ -61,8 +61,8 @@ fn compatibility_form(form: u32, letter: u32) -> Option<(char, String)> {
     Some((char::from_u32(form)?, char::from_u32(letter)?.to_string()))
 }
 
-/// Returns the forms that Arabic letters have in words, each with its letter. The forms are the characters from U+FE80
-/// on. A letter that is joined to the letter after it has four forms, and the hamza has one. Other letters have two.
+/// Returns the presentation forms of Arabic letters, each with its letter. The forms are the characters from U+FE80 on.
+/// A letter that joins the letter after it has four forms, and the hamza has one. Other letters have two.
 fn arabic_forms() -> impl Iterator<Item = (char, String)> {
     let letters = (0x621..=0x63a).chain(0x641..=0x64a);
     let forms = letters.flat_map(|letter: u32| {

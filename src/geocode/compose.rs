@@ -85,7 +85,7 @@ fn fineness_key(area: &Area<'_>) -> (Reverse<u8>, u64) {
     (Reverse(level.unwrap_or(u8::MAX)), area.size_m2())
 }
 
-/// Returns the smallest administrative area at the first of two levels that has an area.
+/// Returns the smallest administrative area at the first level in `levels` that has one.
 fn area_at_level<'a, 'i>(areas: &'a [Area<'i>], levels: [u8; 2]) -> Option<&'a Area<'i>> {
     levels.iter().find_map(|level| {
         let areas = areas.iter().filter(|area| area.is_administrative);

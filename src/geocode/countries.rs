@@ -153,7 +153,7 @@ static LANGUAGES: CodeTable<NameLanguages> = LazyLock::new(|| {
     ])
 });
 
-/// The languages of the tag `name` in parts of a country that have other languages than the whole country, by ISO
+/// The languages of the tag `name` in parts of a country whose languages differ from those of the whole country, by ISO
 /// 3166-2 code.
 static REGION_LANGUAGES: CodeTable<NameLanguages> = LazyLock::new(|| {
     code_table(&[

@@ -1,4 +1,4 @@
-//! Comparing spellings of the names of streets and cities.
+//! Compares spellings of the names of streets and cities.
 //!
 //! Two names are the same if they differ only in case, diacritics, punctuation, white space and abbreviations of street
 //! types.
@@ -10,8 +10,8 @@ use super::abbreviations::{
 use super::letters::words;
 use std::cell::{Cell, OnceCell};
 
-/// Replaces each pair of words that comes from an abbreviation with a hyphen, such as "пр-т", by the word that the
-/// abbreviation stands for.
+/// Finds pairs of words that were one abbreviation with a hyphen, such as "пр-т". Replaces each pair with the word that
+/// the abbreviation stands for.
 fn expand_hyphenated_words(words: Vec<String>) -> Vec<String> {
     let mut whole: Vec<String> = Vec::with_capacity(words.len());
     for word in words {

@@ -288,7 +288,7 @@ impl GeocodeIndex {
     }
 }
 
-/// Returns a place, and the same place with the opposite longitude if it is on the antimeridian.
+/// Returns a place. If the place is on the antimeridian, also returns the same place with the opposite longitude.
 fn places_on_both_sides(place: Point) -> impl Iterator<Item = Point> {
     const ANTIMERIDIAN_E7: u32 = 1_800_000_000;
     let other = Point {

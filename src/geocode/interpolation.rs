@@ -1,4 +1,4 @@
-//! Interpolating house numbers along a way.
+//! Interpolates house numbers along a way.
 //!
 //! The OSM wiki page "Addresses" has the values of `addr:interpolation`. `even` and `odd` have the same meaning as the
 //! value 2: every second number exists, counted from the number at the start of the way. The numbers at the ends
@@ -235,7 +235,8 @@ fn number_at_fraction(from: &str, to: &str, rule: InterpolationRule, part: f64) 
     }
 }
 
-/// Returns a house number with the letter at a position of the alphabet, in the form of the numbers at the ends.
+/// Returns a house number with the letter at the given position in the alphabet, counted from 1. The other parts of the
+/// house number, and the case of the letter, are those of an end that has a letter.
 fn number_with_letter_between(ends: &[HouseNumber<'_>; 2], position: i64) -> Option<String> {
     let like = ends.iter().find(|end| end.letter.is_some())?;
     let letter = char::from_u32(u32::try_from(position + 96).ok()?)?;
@@ -348,7 +349,7 @@ mod tests {
             assert_eq!(!found.is_empty(), has_numbers, "{from} {to} {rule}");
             let is_refused = has_too_many_steps(&format!("0:{from},7:{to}"), rule);
             assert_eq!(is_refused, !has_numbers, "{from} {to} {rule}");
-            // A way is refused because of one pair, whatever its other pairs are.
+            // One pair with too many steps is enough to refuse the way.
             let list = format!("0:1,1:3,2:{from},7:{to}");
             assert!(has_numbers || has_too_many_steps(&list, rule), "{list}");
         }
@@ -421,7 +422,7 @@ mod tests {
             let found = numbers_along_way(from, to, rule);
             assert!(found.is_empty(), "{from} {to} {rule}: {found:?}");
         }
-        // Between these ends, a number may or may not have a letter or a zero.
+        // It is unknown whether the numbers between these ends have a letter or a leading zero.
         for (from, to) in [("2a", "8a"), ("01", "7"), ("001", "09")] {
             assert_eq!(numbers_along_way(from, to, "2"), [from, to]);
         }

@@ -2,8 +2,8 @@
 //!
 //! Unicode writes a letter with a mark as one character (normalization form C) or as the letter and the mark (form D).
 //! Marks are dropped where they only tell variants of a letter apart. They are kept where they make another letter: the
-//! voicing marks of Japanese, the vowels of Indic scripts, and the parts of Korean syllables. A character that is there
-//! for compatibility, such as a ligature or a half-width letter, is replaced by the text that it stands for.
+//! voicing marks of Japanese, the vowels of Indic scripts, and the parts of Korean syllables. A compatibility
+//! character, such as a ligature or a half-width letter, is replaced by the text that it stands for.
 
 use super::compatibility::{rows_of, text_of_form};
 use rustc_hash::FxHashMap;
@@ -174,7 +174,7 @@ mod tests {
             ("\u{bca}", "\u{bc6}\u{bbe}"),
             ("\u{929}", "\u{928}\u{93c}"),
             ("１ａ", "1a"),
-            // Half-width and other forms that are there for compatibility.
+            // Half-width letters and other compatibility characters.
             ("ｶﾞｰﾄﾞ", "ガード"),
             ("ﾊﾟﾋﾟﾌﾟﾍﾟﾎﾟ", "パピプペポ"),
             ("ｳﾞｧ", "ヴァ"),

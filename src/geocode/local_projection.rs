@@ -14,8 +14,8 @@ const RADIUS: f64 = 6_371_008.8;
 const RADIANS: f64 = std::f64::consts::PI / 180.0 * 1e-7;
 /// The absolute latitude, in 1e-7 degree, from which the azimuthal equidistant projection is used.
 const POLAR_E7: i32 = 850_000_000;
-/// The absolute latitude, in 1e-7 degree, below which locations are too far away to be found from a query point beyond
-/// [`POLAR_E7`].
+/// The minimum absolute latitude, in 1e-7 degree, of the locations that can be found from a polar query point. All
+/// other locations are too far away, because a polar query point is at [`POLAR_E7`] or nearer to a pole.
 const SUBPOLAR_E7: i32 = 840_000_000;
 /// 360 degrees in units of 1e-7 degree.
 const CIRCLE_E7: i64 = 3_600_000_000;

@@ -1,9 +1,10 @@
-//! Finds the boundaries that have the name of a city within them.
+//! Finds the boundaries that contain a city and have its name.
 //!
-//! A city state, a city that is a county, and a city above its districts are boundaries whose level does not show that
-//! they are municipalities. They are recognized by the place node of the city. Of the boundaries around a city that
-//! have its name, only the one with the highest level counts: a province with the name of its capital contains the
-//! boundary of the capital. A boundary that contains another city or town is no city either.
+//! The boundaries of a city state, of a city that is also a county, and of a city that is divided into districts have
+//! levels that do not show that they are municipalities. Such boundaries are recognized by the place node of the city.
+//! Of the boundaries around a city that have its name, only the one with the highest level counts: a province with the
+//! name of its capital contains the boundary of the capital. A boundary that contains another city or town does not
+//! count, either.
 
 use super::item::{RowItem, tag};
 use super::layout::{Layer, layer_of};
@@ -19,11 +20,11 @@ use std::cmp::Reverse;
 use std::fmt::Write;
 use std::hash::BuildHasher;
 
-/// The values of `place` of nodes whose names are compared with those of boundaries.
+/// The values of `place` of the nodes whose names are compared with the names of boundaries.
 const CITIES: [&str; 2] = ["city", "town"];
 /// The levels of boundaries that can be a city or a part of one.
 const LEVELS: std::ops::RangeInclusive<u8> = 3..=11;
-/// The lowest level of municipalities in any country.
+/// The smallest level that municipalities have in any country.
 const MUNICIPALITIES: u8 = 5;
 
 /// The place node of a city or town.
@@ -31,11 +32,11 @@ struct City {
     point: Point,
     id: i64,
     kind: &'static str,
-    /// The hashes of the names, in order.
+    /// The hashes of the names, in ascending order.
     names: Vec<u64>,
 }
 
-/// A boundary around a city that has the name of the city.
+/// A boundary that contains a city and has its name.
 struct Namesake {
     /// The index of the city.
     city: usize,
@@ -45,13 +46,13 @@ struct Namesake {
     is_alone: bool,
 }
 
-/// The boundaries that have the name of a city within them, with the values of [`NAMESAKE`](super::item::NAMESAKE).
+/// The boundaries that contain a city and have its name, with their values of [`NAMESAKE`](super::item::NAMESAKE).
 #[derive(Debug, Default)]
 pub(super) struct Namesakes {
     values: FxHashMap<(ObjectKind, i64), String>,
 }
 
-/// Returns the hashes of the normal forms of an object's names, in order.
+/// Returns the hashes of the normal forms of an object's names, in ascending order.
 fn name_hashes(row: &RowItem<'_>) -> Vec<u64> {
     let names = names_in(&row.tags).flat_map(normal_forms);
     let mut hashes: Vec<u64> = names.map(|name| FxBuildHasher.hash_one(name)).collect();
@@ -171,7 +172,7 @@ fn for_each_row<T: Send>(
 }
 
 impl Namesakes {
-    /// Searches the rows of an index for boundaries that have the name of a city within them. `rows` is the approximate
+    /// Searches the rows of an index for boundaries that contain a city and have its name. `rows` is the approximate
     /// number of rows that are read together.
     pub(super) fn find(sorted: &SortedRows, rows: u64, ctx: &Context) -> Result<Self> {
         let cities = cities(sorted, rows, ctx)?;
@@ -191,7 +192,7 @@ impl Namesakes {
     }
 
     /// Collects the values of the boundaries that are cities. `levels` has a set for each city: the levels of the
-    /// boundaries around the city that have other names, one bit for each level.
+    /// boundaries that contain the city but have other names, one bit for each level.
     fn of(mut namesakes: Vec<Namesake>, cities: &[City], levels: &[u16]) -> Self {
         let mut found = Self::default();
         namesakes.sort_unstable_by_key(|namesake| {

@@ -1,6 +1,6 @@
 //! Packed Hilbert R-trees.
 //!
-//! Leaves (formed by `pack`) are ordered along a Hilbert curve, and each 16 consecutive leaves have one parent. A tree
+//! Leaves (formed by `pack`) are ordered along a Hilbert curve, and every 16 consecutive leaves have one parent. A tree
 //! is immutable and has two sections. The first section has the leaves. The second has the number of leaves, and the
 //! nodes, level by level from the parents of leaves up to the root.
 //!
@@ -21,15 +21,15 @@ const FANOUT: usize = QUEUE_LEN;
 pub(crate) const SECTIONS: usize = 2;
 /// The section of the nodes, counted from the first section of the tree.
 const NODES: usize = 1;
-/// The size in bytes of the number of leaves.
+/// The size in bytes of the field that holds the number of leaves.
 const COUNT_LEN: u64 = 8;
 /// The size in bytes of the boxes of a node. A node that is not a parent of leaves has nothing else.
 const BOXES_LEN: u64 = (4 * FANOUT * EDGE_LEN) as u64;
 /// The size in bytes of the offset table of a parent of leaves.
 const OFFSETS_LEN: u64 = (START_LEN + FANOUT * END_LEN) as u64;
-/// The size in bytes of the start of the first leaf.
+/// The size in bytes of the first field of an offset table, the start of the first leaf.
 const START_LEN: usize = 8;
-/// The size in bytes of the end of a leaf.
+/// The size in bytes of each further field of an offset table, the end of a leaf.
 const END_LEN: usize = 4;
 /// The size in bytes of an edge of a box.
 const EDGE_LEN: usize = 4;

@@ -29,8 +29,8 @@ fn reach_of(kind: &str) -> f64 {
     known.map_or(4_000.0, |(_, reach)| *reach)
 }
 
-/// Whether a place node of the given kind that lies outside of `area` cannot name the surroundings of the query point.
-/// `area` contains the query point.
+/// Whether a place node of the given kind must lie in `area` to name the surroundings of the query point. `area`
+/// contains the query point.
 ///
 /// The result is true for a country or a state. It is also true for an area that is larger than a place of this kind
 /// can be, because such an area is no part of a place. For places that are smaller than towns, it is true for a

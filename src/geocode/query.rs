@@ -262,7 +262,7 @@ impl<'i> Query<'i, '_> {
     }
 
     /// Composes the part of the address that does not come from areas. If the query resolves names, the names in the
-    /// result are spelled as in the address, and `resolve_names` replaces them later.
+    /// result are spelled as in the tags of the chosen address, and `resolve_names` replaces them later.
     fn compose(
         &self,
         chosen: Option<ChosenAddress<'i>>,

@@ -27,7 +27,7 @@ fn is_side_name(name: &str, [left, right]: [&str; 2]) -> bool {
             .any(|both| fold_name(&both.join(" ")) == fold_name(name))
 }
 
-/// Returns the side of the nearest line on which the origin lies; `None` if the origin is on that line.
+/// Returns the side of the nearest line on which the origin, the query point, lies; `None` if it is on that line.
 fn side_of_origin(lines: &[Vec<[f64; 2]>]) -> Option<StreetSide> {
     // `nearest` is the squared distance of the nearest segment. `across` is the distance of the origin from the
     // straight line through this segment, and is positive on the left. At a corner, two segments are equally near. The

@@ -136,7 +136,7 @@ impl Encoded {
     }
 }
 
-/// Encodes an area with its size as a tag. An area that has the name of a city within it also gets the tag
+/// Encodes an area with its size as a tag. An area with the same name as a city within it also gets the tag
 /// [`NAMESAKE`].
 fn encode_area_row(row: &RowItem<'_>, namesakes: &Namesakes) -> EncodedArea {
     let size = size_m2(row.lines.as_slice()).to_string();

@@ -229,7 +229,8 @@ impl MapTurn {
         Point::new(point.lat_e7, (i64::from(point.lon_e7) + by as i64) as i32)
     }
 
-    /// Returns the shift from a longitude on the turned map to the true longitude. Both are in 1e-7 degree.
+    /// Returns the shift from a longitude on the turned map to the true longitude. The longitudes and the shift are in
+    /// 1e-7 degree.
     pub(crate) fn shift_back(self, turned_lon: f64) -> f64 {
         let by = if turned_lon < -self.edge_e7 as f64 {
             HALF_TURN

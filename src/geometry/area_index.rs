@@ -8,9 +8,9 @@ use super::shape::{Point, Shape};
 use crate::osm::Bbox;
 
 /// An index of many regions. The number of a region is the index of its shape in the list given to [`AreaIndex::new`].
-/// Points on an edge belong to the region, also those on the edge of a hole.
+/// Points on an edge belong to the region, including those on the edge of a hole.
 ///
-/// Answers about points are exact, also for shapes that [`Shape::check`] rejects. A point belongs to a region if it
+/// Answers about points are exact, even for shapes that [`Shape::check`] rejects. A point belongs to a region if it
 /// lies on an edge of the region, or if the sum of the winding numbers of the region's rings around the point is
 /// positive.
 #[derive(Debug)]
@@ -93,8 +93,8 @@ impl AreaIndex {
         regions
     }
 
-    /// The sets of regions to which [`Locator::at`] refers by index. Each set is in ascending order, no two sets are
-    /// equal, and the first is empty.
+    /// Returns the sets of regions to which [`Locator::at`] refers by index. Each set is in ascending order, no two
+    /// sets are equal, and the first is empty.
     pub fn sets(&self) -> &[Vec<u32>] {
         &self.tree.sets
     }

@@ -92,7 +92,7 @@ fn check_points(ring: &Ring) -> Result<(), ShapeError> {
 /// within a ring in the order of its points. The first edge of a ring joins vertices 1 and 2.
 struct Polygons<'a> {
     tree: Quadtree,
-    /// Each ring with the number of its first edge and whether it is a hole.
+    /// Each ring, with the number of its first edge, and with a flag that is true for a hole.
     rings: Vec<(usize, &'a Ring, bool)>,
     /// For each polygon, the number of its last edge plus one.
     ends: Vec<usize>,

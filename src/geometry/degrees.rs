@@ -95,8 +95,8 @@ pub enum CornerOrder {
 }
 
 impl CornerOrder {
-    /// Returns how to treat areas of OSM data that cross the antimeridian, if boxes with this order of corners select
-    /// them. The areas are cut only if such boxes can cross the antimeridian, too.
+    /// Returns the treatment of areas that cross the antimeridian, if boxes have this order of corners. Areas are cut
+    /// only if such boxes can cross the antimeridian, too.
     pub(crate) const fn antimeridian_treatment(self) -> Antimeridian {
         match self {
             Self::Southwest => Antimeridian::Cut,
@@ -136,7 +136,7 @@ impl Bbox {
     ///
     /// # Errors
     ///
-    /// There are not four numbers, or a corner is not on the earth. The message tells which of the two.
+    /// There are not four numbers, or a corner is not on the earth. The message says which of these is the case.
     pub fn parse_degrees(text: &str) -> Result<Self, String> {
         parse_corners(text)
     }

@@ -90,8 +90,8 @@ impl<const N: usize> Density<N> {
             self.coarsen();
         }
         for (cell, points) in &other.cells {
-            // Adding a cell may make this grid coarser, so the parent of each cell is computed with the level that the
-            // grid has at that moment.
+            // Adding a cell may make this grid coarser, so the ancestor of each cell is computed with the level that
+            // the grid has at that moment.
             self.add_to(ancestor(*cell, other.level - self.level), points);
         }
     }

@@ -69,13 +69,13 @@ impl Edge {
         self.from == self.to
     }
 
-    /// The longitude of the end minus that of the start, in 1e-7 degree.
+    /// Returns the longitude of the end minus that of the start, in 1e-7 degree.
     #[inline]
     pub fn width(&self) -> i64 {
         i64::from(self.to.lon_e7) - i64::from(self.from.lon_e7)
     }
 
-    /// The latitude of the end minus that of the start, in 1e-7 degree.
+    /// Returns the latitude of the end minus that of the start, in 1e-7 degree.
     #[inline]
     pub fn height(&self) -> i64 {
         i64::from(self.to.lat_e7) - i64::from(self.from.lat_e7)

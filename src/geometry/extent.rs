@@ -55,7 +55,7 @@ impl Extent {
         [low.lat_e7, low.lon_e7, high.lat_e7, high.lon_e7]
     }
 
-    /// The edges in 1e-7 degree.
+    /// Returns the edges in 1e-7 degree.
     #[inline]
     pub const fn edges(&self) -> Edges<i32> {
         Edges {

@@ -3,8 +3,8 @@
 use super::area_index::{AreaIndex, Locator};
 use crate::osm::Location;
 
-/// A test whether locations lie in a region of an index. It is fast if consecutive locations are near each other. Each
-/// thread needs a test of its own.
+/// A test of whether locations lie in a region of an index. It is fast if consecutive locations are near each other.
+/// Each thread needs a test of its own.
 pub(crate) struct LocationTest<'r> {
     locator: Locator<'r>,
     /// A buffer for the regions that contain a location but do not cover its whole cell.

@@ -22,7 +22,7 @@ pub enum Projection {
 }
 
 impl Projection {
-    /// The part of the world that a map in the projection shows.
+    /// Returns the part of the world that a map in the projection shows.
     pub const fn bounds(self) -> Extent {
         let lat_e7 = match self {
             Self::Degrees => 900_000_000,
@@ -35,7 +35,7 @@ impl Projection {
         }
     }
 
-    /// The code of the coordinate reference system at EPSG.
+    /// Returns the EPSG code of the coordinate reference system.
     pub const fn code(self) -> u32 {
         match self {
             Self::Degrees => 4326,
@@ -77,7 +77,7 @@ impl Projection {
     /// stays close to the image of the segment.
     pub fn between(self, from: Point, to: Point) -> impl Iterator<Item = Point> {
         /// The length of the pieces of a segment, in 1e-7 degree of latitude. At a latitude of 60 degrees, the straight
-        /// line between the projected ends of a piece passes within 4 cm of the piece.
+        /// line between the projected ends of a piece passes within 4 cm of the projected piece.
         const STEP_E7: i64 = 100_000;
         let wide = |value: i32| i64::from(value);
         let width = wide(to.lon_e7) - wide(from.lon_e7);

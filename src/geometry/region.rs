@@ -149,7 +149,7 @@ impl Region {
             || edges_of(points, is_closed).any(|edge| self.meets_edge(&edge))
     }
 
-    /// Whether an edge of the region shares a point with an edge.
+    /// Whether an edge of the region shares a point with `edge`.
     fn meets_edge(&self, edge: &Edge) -> bool {
         let mut own = self.edges.iter();
         own.any(|own| own.relation_to(edge) != EdgeRelation::Apart)

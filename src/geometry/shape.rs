@@ -54,8 +54,8 @@ impl Ring {
     }
 }
 
-/// An outer ring without the interiors of its holes. Points on an edge belong to the polygon, also those on the edge of
-/// a hole.
+/// An outer ring without the interiors of its holes. Points on an edge belong to the polygon, including those on the
+/// edge of a hole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Polygon {
     /// The ring around the polygon.

@@ -85,7 +85,7 @@ impl TileSet {
         (tiles.collect(), std::mem::take(&mut self.unfilled))
     }
 
-    /// The number of bits by which a grid coordinate is shifted to get the tile.
+    /// Returns the number of bits by which a grid coordinate is shifted right to get the column or the row of its tile.
     const fn shift(&self) -> u32 {
         GRID_BITS - self.zoom as u32
     }

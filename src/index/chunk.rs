@@ -204,8 +204,7 @@ impl OffsetSet {
         }
     }
 
-    /// Returns the offsets in ascending order. If the set is a bitmap, they are written to `listed`, which is
-    /// overwritten.
+    /// Returns the offsets in ascending order. If the set is a bitmap, the offsets replace the content of `listed`.
     pub(super) fn sorted_slice<'o>(&'o self, listed: &'o mut Vec<u16>) -> &'o [u16] {
         match self {
             Self::Empty => &[],
@@ -383,8 +382,8 @@ impl RunCounts {
     }
 
     /// Returns the rank of `offset`, which is the number of smaller offsets in the chunk; `None` if the chunk does not
-    /// contain `offset`. `chunk` must be the chunk that was counted, and `number` is its number. `last` is the previous
-    /// look-up.
+    /// contain `offset`. `chunk` must be the chunk that was counted, and `number` is its number. `last` is the result
+    /// of the previous look-up in a list.
     #[inline]
     pub(super) fn rank(
         &self,

@@ -19,20 +19,20 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// Bytes buffered before each write to a temporary file.
+/// The number of bytes that are buffered before each write to a temporary file.
 const BUFFER_LEN: usize = 256 << 10;
 /// The minimum number of bytes of encoded ids in a group of lists, except in the last group. A worker looks up one
 /// group at a time.
 const AT_A_TIME: u64 = 256 << 10;
 /// The maximum number of ids that are looked up at once. Lists in real files have fewer ids.
 const IDS_AT_ONCE: usize = 1 << 20;
-/// When a worker has this many bytes of encoded locations, it sends them before the end of its group.
+/// The number of bytes of encoded locations at which a worker sends them, even before the end of its group.
 const SENT_LEN: usize = 4 << 20;
 /// The number of bytes of a list that are read at a time. Lists in real files have fewer bytes.
 const READ_LEN: u64 = 256 << 10;
 /// The maximum number of bytes of an encoded location.
 const LOCATION_LEN: usize = 20;
-/// Minimum number of bytes of disk space that one call of [`RangeFile::release`] frees.
+/// The minimum number of bytes of disk space that one call of [`RangeFile::release`] frees.
 const MIN_PUNCH_LEN: u64 = 8 << 20;
 
 /// Lists of node ids on disk, and the locations of these nodes.
@@ -288,7 +288,7 @@ impl ListPart {
 
 impl ListReader<'_> {
     /// Appends to `out` the location of each of `ids`, which are the next ids of the list; `None` for a node without a
-    /// location. Fails if the list that was pushed has no further id in the range of one of `ids`.
+    /// location. Fails if `ids` has more ids of a range than are left in the list that was pushed.
     pub(crate) fn read_next(
         &mut self,
         ids: &[i64],
@@ -570,8 +570,8 @@ impl RangeFile {
         self.len() - *freed_bytes
     }
 
-    /// Frees the disk space of the first `lists` lists, unless fewer than [`MIN_PUNCH_LEN`] bytes are left to free.
-    /// Returns the number of bytes freed.
+    /// Frees the disk space of the first `lists` lists, unless fewer than [`MIN_PUNCH_LEN`] of their bytes are still to
+    /// be freed. Returns the number of bytes freed.
     fn release(&self, lists: usize) -> u64 {
         let end = self.span(&(0..lists)).end;
         let mut freed_bytes = lock(&self.freed_bytes);

@@ -121,7 +121,7 @@ impl IdSet {
         chunk.map_or(OffsetSlot::Nowhere, |chunk| chunk.slot(offset))
     }
 
-    /// The chunks of the set.
+    /// Returns the chunks of the set.
     pub(super) const fn chunks(&self) -> &ChunkTable<OffsetSet> {
         &self.chunks
     }
@@ -132,7 +132,7 @@ impl IdSet {
     }
 
     /// Whether an id from `first` to `last` (inclusive, in canonical order) may be in the set. The result is exact for
-    /// positive ids. If `first` is not positive, the range counts as if it contained 0 and all negative ids.
+    /// positive ids. If `first` is not positive, the range is treated as if it contained 0 and all negative ids.
     pub fn may_meet(&self, first: i64, last: i64) -> bool {
         !self.is_empty() && self.chunks.may_meet(first, last)
     }
@@ -161,8 +161,8 @@ impl IdSet {
     pub fn ids(&self) -> impl Iterator<Item = i64> + '_ {
         let (below, above) = self.chunks.chunks();
         let zero = self.contains(0).then_some(0);
-        // Canonical order is by absolute value, and -1 has the largest chunk number and offset. So the chunks and the
-        // offsets of negative ids are reversed.
+        // Canonical order sorts negative ids by absolute value, but -1 has the largest chunk number and offset. So the
+        // chunks and the offsets of negative ids are reversed.
         let below = below.into_iter().flat_map(|(number, chunk)| {
             chunk
                 .offsets()

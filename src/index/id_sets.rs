@@ -14,7 +14,7 @@ impl IdSets {
         &self.0[kind as usize]
     }
 
-    /// Returns the set of the ids of one kind, for changes.
+    /// Returns a mutable reference to the set of the ids of one kind.
     pub const fn of_mut(&mut self, kind: ObjectKind) -> &mut IdSet {
         &mut self.0[kind as usize]
     }

@@ -29,8 +29,8 @@ pub enum StoreForm {
 pub struct LocationStore {
     form: StoreForm,
     chunks: ChunkTable<LocationChunk>,
-    /// The chunks of all nodes, used instead of `chunks`, if the ids of the nodes were given to
-    /// [`of_ids`](Self::of_ids). Adding nodes then only fills in locations.
+    /// The chunks of a store made by [`of_ids`](Self::of_ids), which are used instead of `chunks`; `None` for other
+    /// stores. Adding a node to these chunks only sets its location.
     fixed: Option<Arc<ChunkTable<LocationChunk>>>,
     /// The locations of the closed chunks, followed by the locations of `last`.
     locations: Vec<Option<Location>>,
@@ -126,7 +126,7 @@ impl LocationStore {
         }
     }
 
-    /// Returns the preparation of batches for this store, which other threads may use while nodes are added.
+    /// Returns a [`Preparation`] of batches for this store. Other threads may use it while nodes are added.
     pub fn preparation(&self) -> Preparation {
         Preparation(self.fixed.clone())
     }
@@ -195,7 +195,7 @@ impl LocationStore {
         last.offsets
     }
 
-    /// Closes all chunks. In a sparse store made by [`new`](Self::new), all nodes can be looked up only after this
+    /// Closes all chunks. In a sparse store made by [`new`](Self::new), some nodes cannot be looked up before this
     /// call.
     pub fn close(&mut self) {
         self.close_last();
@@ -203,7 +203,7 @@ impl LocationStore {
         self.chunks.for_each_mut(|chunk| chunk.close(locations));
     }
 
-    /// The chunks of all nodes that can be looked up.
+    /// Returns the chunks of all nodes that can be looked up.
     fn table(&self) -> &ChunkTable<LocationChunk> {
         self.fixed.as_deref().unwrap_or(&self.chunks)
     }
@@ -287,7 +287,7 @@ mod tests {
                     again.push_run(&ids[..at], &locations[..at]);
                     again.push_run(&ids[at..], &locations[at..]);
                     assert_eq!(again, nodes);
-                    // A batch that is not prepared is added, too.
+                    // A batch can be added without being prepared.
                     filled.add(&nodes);
                     filled.preparation().prepare(&mut again);
                     filled.add(&again);

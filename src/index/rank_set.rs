@@ -176,7 +176,7 @@ impl RankSet {
         self.list(chunk).iter().copied().chain(in_map)
     }
 
-    /// Loads the memory that [`rank_in`](Self::rank_in) reads into the processor's cache.
+    /// Loads into the processor's cache the memory that [`rank_in`](Self::rank_in) reads.
     #[inline]
     fn prefetch(&self, chunk: RankedChunk, id: i64) {
         let (_, offset) = split(id);
@@ -214,7 +214,7 @@ pub struct RankSetBuilder {
     set: RankSet,
     /// The number of the chunk to which ids are added at the moment.
     open: Option<u64>,
-    /// The offsets of the ids of the open chunk, in the order in which they came.
+    /// The offsets of the ids of the open chunk, in the order in which they were added.
     offsets: Vec<u16>,
     /// Whether the set has the id 0, but no chunk with this id yet. That chunk comes after the chunks of negative ids.
     has_zero: bool,
@@ -238,7 +238,7 @@ impl RankSetBuilder {
         self.offsets.push(offset);
     }
 
-    /// Adds the ids of a batch, as [`push`](Self::push) does for the ids of each of its chunks.
+    /// Adds the ids of a batch. As for [`push`](Self::push), they must follow the previous ids in canonical order.
     pub fn push_batch(&mut self, batch: &IdBatch) {
         for (number, offsets) in batch.chunks() {
             self.push_chunk(number, offsets);

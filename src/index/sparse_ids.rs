@@ -1,4 +1,4 @@
-//! Fast look-ups of many ids, few of which are in a set.
+//! A set for fast look-ups of many ids, few of which are in the set.
 
 use super::id_set::IdSet;
 use std::borrow::Cow;

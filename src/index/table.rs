@@ -51,7 +51,7 @@ pub(super) const fn id_at(number: u64, offset: u16) -> i64 {
 }
 
 /// Returns the index of the part that has the chunk with this number, if a set has `shards` parts. All chunks of a page
-/// are in one part.
+/// are in the same part.
 pub(super) const fn shard_of(number: u64, shards: usize) -> usize {
     number as usize / PAGE % shards
 }

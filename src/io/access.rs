@@ -220,7 +220,8 @@ mod attributes {
         attribute_value(path, LIST).is_some()
     }
 
-    /// Returns the names of the extended attributes of a file. The list is empty if the file system has no attributes.
+    /// Returns the names of the extended attributes of a file. The list is empty if the file system does not support
+    /// attributes.
     fn attribute_names(path: &Path) -> Vec<CString> {
         let mut names = Vec::with_capacity(1 << 16);
         if listxattr(path, rustix::buffer::spare_capacity(&mut names)).is_err() {

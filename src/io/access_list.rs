@@ -96,7 +96,7 @@ impl AccessList {
 mod tests {
     use super::*;
 
-    /// `user::rw-`, `user:1000:rw-`, `group::r--`, `mask::rw-`, `other::r--`.
+    /// Returns the list `user::rw-`, `user:1000:rw-`, `group::r--`, `mask::rw-`, `other::r--`.
     fn list() -> AccessList {
         let entry = |(tag, permissions, id)| AccessEntry {
             tag,

@@ -65,8 +65,8 @@ enum EntryKind {
 }
 
 /// Returns the entries of a directory and of all directories below it, sorted by path. Returns an empty list if there
-/// is no directory at `root`. Anything else at this path is not an error here: the later attempt to create the
-/// directory fails and reports the cause.
+/// is no directory at `root`. A file at this path is not an error here: the later attempt to create the directory fails
+/// and reports the cause.
 fn entries(root: &Path, is_own: IsOwn) -> Vec<DirectoryEntry> {
     let mut found = Vec::new();
     append_entries(root, Path::new(""), DEPTH, is_own, &mut found);
@@ -124,9 +124,10 @@ pub(super) fn remove_own_files(directory: &Path, is_own: IsOwn) {
     }
 }
 
-/// Removes the files that killed processes have left in a directory in which a list names the file in use. A file is
-/// removed if `is_ours` accepts its name and content, no process has locked it, and the list does not name it. `listed`
-/// reads the list and returns the name, or `None` if there is no list. If `listed` fails, no file is removed.
+/// Removes the files that killed processes have left in a directory. A list in the directory names the file that is in
+/// use. A file is removed if `is_ours` accepts its name and content, no process has locked it, and the list does not
+/// name it. `listed` reads the list and returns the name, or `None` if there is no list. If `listed` fails, no file is
+/// removed.
 pub(crate) fn remove_unlisted_files(
     directory: &Path,
     is_ours: impl Fn(&str, &File) -> bool,

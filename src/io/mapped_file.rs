@@ -27,7 +27,7 @@ impl MappedFile {
         Ok(Self { bytes })
     }
 
-    /// The bytes of the file.
+    /// Returns the bytes of the file.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }

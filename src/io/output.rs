@@ -161,7 +161,7 @@ impl Output {
         Ok((output, file))
     }
 
-    /// The path of the output, for messages.
+    /// Returns the path of the output, for messages.
     pub fn path(&self) -> &Path {
         self.target.path()
     }
@@ -174,8 +174,8 @@ impl Output {
         )
     }
 
-    /// The number of free bytes on the file system of the output; `None` for a stream, or if the file system does not
-    /// report them.
+    /// Returns the number of free bytes on the file system of the output; `None` for a stream, or if the file system
+    /// does not report them.
     pub(super) fn free_space(&self) -> Option<u64> {
         match &self.pending {
             UnfinishedFile::Stream | UnfinishedFile::Writer(_) => None,
@@ -424,7 +424,7 @@ fn link_or_replace(
 pub(super) struct Directory(Option<File>);
 
 impl Directory {
-    /// The directory that contains `path`.
+    /// Opens the directory that contains `path`.
     pub(super) fn containing(path: &Path) -> Self {
         Self(File::open(directory_of(path)).ok())
     }

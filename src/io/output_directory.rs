@@ -29,7 +29,7 @@ pub(crate) struct OutputDirectory {
     real: PathBuf,
     staging: Staging,
     policy: NamingPolicy,
-    /// The files of an earlier run, whose access the new files get.
+    /// The files of an earlier run. The new files get their access rights.
     replaced: ReplacedFiles,
     /// The warning that the new files cannot have all attributes of the files that they replace.
     warning: Option<String>,
@@ -48,8 +48,8 @@ enum NamingPolicy {
     /// list names, and this list is replaced last.
     List,
     /// The files are moved to the directory, in which other files stay as they are. Before the first move, the staging
-    /// directory gets a mark. If the process is killed later, the next update moves the remaining files. If the process
-    /// is killed before the mark is set, the next update removes the staged files. The field is the lock on the
+    /// directory gets a mark. If the process is killed after this, the next update moves the remaining files. If the
+    /// process is killed before the mark is set, the next update removes the staged files. The field is the lock on the
     /// directory; `None` on systems where directories cannot be opened.
     Update { _lock: Option<File> },
 }
@@ -82,7 +82,7 @@ impl OutputDirectory {
     }
 
     /// Begins a set of files, one of which is a list that names the other files to readers. A directory that does not
-    /// exist is created. The new files get the access of the existing files that `is_own` recognises.
+    /// exist is created. The new files get the access rights of the existing files that `is_own` recognises.
     /// [`complete_with_list`](Self::complete_with_list) completes the set.
     pub(crate) fn create_or_extend(root: &Path, is_own: IsOwn, ctx: &Context) -> Result<Self> {
         let real = real_path(root);
@@ -144,14 +144,14 @@ impl OutputDirectory {
         }
     }
 
-    /// The directory in which the files are written. Unnamed temporary files may be created in it, too.
+    /// Returns the directory in which the files are written. Unnamed temporary files may be created in it, too.
     pub(crate) fn scratch_directory(&self) -> &Path {
         self.staging.path()
     }
 
     /// Opens a new file at `path`, which is relative to this directory. Creates the directories of the path that do not
-    /// exist yet. Before the first byte is written, the file and the new directories get the access of the old file and
-    /// directories that they replace.
+    /// exist yet. Before the first byte is written, the file and the new directories get the access rights of the old
+    /// file and directories that they replace.
     pub(crate) fn open(&mut self, path: &Path) -> Result<OpenOutput> {
         let mut below = PathBuf::new();
         for name in path.parent().into_iter().flatten() {
@@ -349,8 +349,8 @@ fn move_files(staged: &Path, real: &Path, is_own: IsOwn) -> io::Result<()> {
     moved
 }
 
-/// Passes the access of the files in `real` on to the staged files that will replace them, and marks the update in the
-/// staging directory as complete.
+/// Copies the access rights of the files in `real` to the staged files that will replace them, and marks the update in
+/// the staging directory as complete.
 fn mark_update(staged: &Path, real: &Path) -> io::Result<()> {
     for entry in fs::read_dir(staged)? {
         let entry = entry?;

@@ -36,7 +36,7 @@ impl Place {
         directory.complete(&Context::default())
     }
 
-    /// The contents of the two parts; `None` for a missing part.
+    /// Returns the contents of the two parts; `None` for a missing part.
     fn parts(&self) -> [Option<String>; 2] {
         ["a/part", "b/part"].map(|name| fs::read_to_string(self.root().join(name)).ok())
     }
@@ -45,7 +45,7 @@ impl Place {
         self.parts() == [Some(text.to_owned()), Some(text.to_owned())]
     }
 
-    /// The names of the entries beside the target.
+    /// Returns the names of the entries beside the target.
     fn names_beside_target(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.path()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -170,7 +170,7 @@ fn staging_directories_of_running_processes_stay() {
     fs::write(dead.join("part"), "own").unwrap();
     place.write("own 1", false).unwrap();
     assert!(!dead.exists() && other.staging.path().exists());
-    // The output that is completed second finds the directory of the first.
+    // `other` is completed second, and finds the directory that `place.write` has created.
     assert!(other.complete(&Context::default()).is_err());
     assert!(place.has_both_parts("own 1") && place.names_beside_target().is_empty());
     drop(faults);

@@ -64,21 +64,21 @@ pub enum OutputTarget {
 }
 
 impl OutputTarget {
-    /// A file that must not exist yet.
+    /// Creates the target for a file that must not exist yet.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self::named_file(path, false)
     }
 
-    /// A file, which may be replaced if `overwrite` is set.
+    /// Creates the target for a file, which may be replaced if `overwrite` is set.
     pub(crate) fn named_file(path: impl Into<PathBuf>, overwrite: bool) -> Self {
         let path = path.into();
         Self::File { path, overwrite }
     }
 
-    /// A writer. While the command runs, another thread writes the output to it as a stream. When the command returns,
-    /// everything is written and the writer is flushed. A writer accepts only one output. If the writer fails, the
-    /// command fails with [`Error::ClosedPipe`], or with the error of the writer if the command had already passed on
-    /// all data.
+    /// Creates the target for a writer. While the command runs, another thread writes the output to the writer as a
+    /// stream. When the command returns, everything is written and the writer is flushed. A writer accepts only one
+    /// output. If the writer fails, the command fails with [`Error::ClosedPipe`], or with the error of the writer if
+    /// the command had already passed on all data.
     ///
     /// ```
     /// use pbfhogg::commands::{cat, synth};
@@ -130,8 +130,8 @@ impl OutputTarget {
         Ok(())
     }
 
-    /// The path of the file without symbolic links. If two targets are the same file, this path is equal for both.
-    /// `None` for streams and temporary files.
+    /// Returns the path of the file without symbolic links; `None` for streams and temporary files. Two targets that
+    /// are the same file have the same path here.
     fn path_without_symlinks(&self) -> Option<PathBuf> {
         match self {
             Self::File { path, .. } if !self.is_stream() => Some(path_without_links(path)),
@@ -179,8 +179,9 @@ impl OutputTarget {
         )
     }
 
-    /// The directory for temporary files of the command. For a file, it is the directory of that file, because the file
-    /// system there must have room for large files in any case. For a stream, it is the system's temporary directory.
+    /// Returns the directory for temporary files of the command. For a file, it is the directory of that file, because
+    /// the file system there must have room for large files in any case. For a stream, it is the system's temporary
+    /// directory.
     pub fn scratch_directory(&self) -> PathBuf {
         match self {
             Self::File { path, .. } if !self.is_stream() => directory_of(path).to_owned(),
@@ -189,8 +190,8 @@ impl OutputTarget {
         }
     }
 
-    /// The path of the target, for messages. It is "standard output" for standard output, "the writer" for a writer,
-    /// and the directory for a temporary file.
+    /// Returns the path of the target, for messages. It is "standard output" for standard output, "the writer" for a
+    /// writer, and the directory for a temporary file.
     pub fn path(&self) -> &Path {
         match self {
             Self::Stdout => Path::new("standard output"),

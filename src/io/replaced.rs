@@ -19,7 +19,7 @@ pub(super) struct ReplacedFile {
 }
 
 impl ReplacedFile {
-    /// Returns the regular file at `path`, or `None` if there is none. `path` has no symbolic links in it. Fails if
+    /// Returns the regular file at `path`, or `None` if there is none. `path` must contain no symbolic link. Fails if
     /// another run is replacing the file, or if the file has changed since this process began to read it.
     pub(super) fn lock_at(path: &Path) -> Result<Option<Self>> {
         let lock = match FileLock::acquire(path) {
@@ -66,7 +66,7 @@ impl ReplacedFile {
         }
     }
 
-    /// The path of the file.
+    /// Returns the path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

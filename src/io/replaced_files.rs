@@ -1,4 +1,5 @@
-//! The files that a run replaces in a directory, whose access the new files get.
+//! The files that a run replaces in a directory. The new files get the access of the replaced files: owner, permissions
+//! and so on (see `access`).
 
 use super::access;
 use super::directory_content::{IsOwn, own_files};

@@ -32,7 +32,7 @@ impl ScratchDirectory {
         })
     }
 
-    /// The path of the directory.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }

@@ -18,7 +18,7 @@ pub struct SizeHint {
 }
 
 impl SizeHint {
-    /// A hint for an output of about `bytes` bytes without copies.
+    /// Returns a hint for an output of about `bytes` bytes without copies.
     pub const fn new_bytes(bytes: u64) -> Self {
         Self {
             bytes,
@@ -28,7 +28,7 @@ impl SizeHint {
         }
     }
 
-    /// A hint for a copy of `bytes` bytes of an input from `offset` on.
+    /// Returns a hint for a copy of `bytes` bytes of an input from `offset` on.
     pub const fn copy_of(offset: u64, bytes: u64) -> Self {
         Self {
             bytes,
@@ -38,13 +38,13 @@ impl SizeHint {
         }
     }
 
-    /// The buffer size of this output in bytes, if `bytes` bytes are divided among the outputs. The result is at least
-    /// an eighth of `bytes`.
+    /// Returns the buffer size of this output in bytes, if `bytes` bytes are divided among the outputs. The result is
+    /// at least an eighth of `bytes`.
     pub(super) fn share_of(&self, bytes: u64) -> u64 {
         bytes / (self.others as u64 + 1).min(MAX_SHARES)
     }
 
-    /// The hint for an output that consists of the bytes of `self` followed by the bytes of `more`.
+    /// Returns the hint for an output that consists of the bytes of `self` followed by the bytes of `more`.
     #[must_use]
     pub fn and(self, more: Self) -> Self {
         Self {

@@ -105,7 +105,7 @@ impl Staging {
         }
     }
 
-    /// The path of the directory.
+    /// Returns the path of the directory.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

@@ -50,12 +50,12 @@ impl StreamOutput {
         }
     }
 
-    /// The path of the output, for messages.
+    /// Returns the path of the output, for messages.
     pub(crate) fn path(&self) -> &Path {
         self.output.path()
     }
 
-    /// The number of bytes written.
+    /// Returns the number of bytes written.
     pub(crate) const fn len(&self) -> u64 {
         self.len
     }

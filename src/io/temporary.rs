@@ -18,7 +18,7 @@ const SUFFIX: &str = ".tmp";
 /// next run removes the files in both directories.
 pub(super) const MOVING: &str = ".moving";
 
-/// The prefix of the names of temporary files of the output `path`.
+/// Returns the prefix of the names of temporary files of the output `path`.
 fn prefix(path: &Path) -> OsString {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut len = name.len().min(MAX_NAME);
@@ -28,7 +28,7 @@ fn prefix(path: &Path) -> OsString {
     format!(".{}.pbfhogg-", &name[..len]).into()
 }
 
-/// A name for a temporary file of the output `path`.
+/// Returns a name for a temporary file of the output `path`.
 pub(super) fn temporary_path(path: &Path, number: u64) -> PathBuf {
     let mut name = prefix(path);
     name.push(format!("{}-{number}{SUFFIX}", std::process::id()));
@@ -77,7 +77,7 @@ pub(super) fn is_temporary_or_mark(name: &OsStr) -> bool {
     name == MOVING || is_temporary_name(name)
 }
 
-/// The temporary files and directories of the output `path` that no process uses.
+/// Returns the temporary files and directories of the output `path` that no process uses.
 pub(super) fn remnants(path: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(directory_of(path)) else {
         return Vec::new();
@@ -111,7 +111,7 @@ pub(super) fn remove_remnants(path: &Path) {
     }
 }
 
-/// The directory that contains `path`; `.` for a bare file name.
+/// Returns the directory that contains `path`; `.` for a bare file name.
 pub(super) fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

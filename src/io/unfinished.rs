@@ -1,5 +1,5 @@
-//! The paths of unfinished outputs that have a name on disk, and of temporary directories, so that an interrupted
-//! process can remove them.
+//! The paths of unfinished outputs that have a name on disk, and of temporary directories. They are recorded so that an
+//! interrupted process can remove these outputs and directories.
 
 use crate::runtime::lock;
 use std::collections::BTreeMap;

@@ -58,7 +58,7 @@ impl Attempts<'_> {
         }
     }
 
-    /// The pause after `failures` consecutive failures.
+    /// Returns the pause after `failures` consecutive failures.
     fn pause_length(&self, failures: u32) -> Duration {
         self.first_pause * 2u32.pow(failures.saturating_sub(1))
     }

@@ -12,10 +12,10 @@ const LOOK_LEN: u64 = 1 << 16;
 
 /// A buffer for the bytes of a file that is being fetched.
 pub(crate) trait Body {
-    /// The number of bytes that have arrived.
+    /// Returns the number of bytes that have arrived.
     fn len(&self) -> u64;
 
-    /// The start of the file: at least 4096 bytes, or all bytes if fewer have arrived.
+    /// Returns the start of the file: at least 4096 bytes, or all bytes if fewer have arrived.
     fn head(&self) -> &[u8];
 
     /// Appends bytes.

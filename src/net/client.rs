@@ -70,7 +70,7 @@ pub(super) fn io_error_cause(error: &std::io::Error) -> String {
     }
 }
 
-/// The value of a header, if it is text.
+/// Returns the value of a header, if it is text.
 pub(super) fn header_text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
 }

@@ -89,7 +89,7 @@ impl CookieJar {
         })
     }
 
-    /// The value of the header `Cookie` for a request at the time `now`; `None` if no cookie applies.
+    /// Returns the value of the header `Cookie` for a request at the time `now`; `None` if no cookie applies.
     pub(super) fn header(
         &self,
         is_secure: bool,
@@ -107,7 +107,7 @@ impl CookieJar {
         (!pairs.is_empty()).then(|| pairs.join("; "))
     }
 
-    /// A message about a cookie that applies to a request but has expired; `None` if there is none.
+    /// Returns a message about a cookie that applies to a request but has expired; `None` if there is none.
     pub(super) fn expired_message(
         &self,
         is_secure: bool,

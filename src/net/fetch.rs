@@ -21,8 +21,8 @@ pub struct Fetcher<'t> {
 }
 
 impl<'t> Fetcher<'t> {
-    /// A fetcher that uses `transport`. `pause` waits, and fails if the user wants to stop. `first_pause` is the pause
-    /// after the first failed attempt.
+    /// Creates a fetcher that uses `transport`. `pause` waits, and fails if the user wants to stop. `first_pause` is
+    /// the pause after the first failed attempt.
     pub fn new(
         transport: &'t dyn Transport,
         pause: &'t (dyn Fn(Duration) -> Result<(), Fault> + Sync),
@@ -40,7 +40,7 @@ impl<'t> Fetcher<'t> {
     }
 
     /// Sets the base time limit of a connection. Each byte that the connection transfers extends the limit by one
-    /// millisecond. For all attempts to fetch a file together, the base limit is five times as long.
+    /// millisecond. The base limit for all attempts to fetch a file, taken together, is five times as long.
     #[must_use]
     pub const fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
@@ -75,7 +75,7 @@ impl<'t> Fetcher<'t> {
         })
     }
 
-    /// The time limit of all attempts to fetch a file together.
+    /// Returns the time limit for all attempts to fetch a file, taken together.
     fn pace_of_attempts(&self) -> Pace {
         Pace::new(self.patience.saturating_mul(ATTEMPTS))
     }
@@ -141,7 +141,7 @@ impl<'t> Fetcher<'t> {
         Err(Fault::Transient(cause.into()))
     }
 
-    /// Appends the rest of a file to `bytes`, which come from the version `version` of the file.
+    /// Appends the rest of a file to `bytes`. `version` is the version of the file that `bytes` come from.
     fn read_rest(
         &self,
         url: &str,
@@ -230,7 +230,7 @@ mod tests {
         fetch_versions(&[Some("\"1\"")], steps, limit)
     }
 
-    /// Does the same as [`fetched`], but the server gives its answers from `versions` of the file.
+    /// Does the same as [`fetch_with_steps`], but `versions` has the version of the file in each answer.
     fn fetch_versions(
         versions: &[Option<&'static str>],
         steps: Vec<Step>,

@@ -41,7 +41,7 @@ pub(crate) struct RemoteFile {
     patience: Duration,
     version: FileVersion,
     parts: Mutex<FetchedParts>,
-    /// Notifies threads that wait for parts when a part has been fetched or has failed.
+    /// Notifies the waiting threads whenever a part has been fetched, or could not be fetched.
     changed: Condvar,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct RemoteFile {
 struct FetchedParts {
     /// The parts that have been fetched.
     fetched: Ranges,
-    /// The parts that have been fetched or are being fetched by a thread.
+    /// The parts that a thread has fetched, is fetching, or has failed to fetch.
     claimed: Ranges,
     /// The first fault with which the fetch of a part failed. Once it is set, threads fail instead of waiting for
     /// missing parts.
@@ -98,7 +98,7 @@ impl RemoteFile {
         Ok((remote, file))
     }
 
-    /// The size of the file in bytes.
+    /// Returns the size of the file in bytes.
     pub(crate) const fn len(&self) -> u64 {
         self.version.len
     }
@@ -307,9 +307,9 @@ impl Ranges {
         range.is_empty() || before.is_some_and(|(_, end)| *end >= range.end)
     }
 
-    /// The parts of `range` that are not in the set. A last part that is shorter than [`MIN_REQUEST`] is extended
-    /// beyond `range` until it has that length, or reaches the next range of the set or the end of the file. `len` is
-    /// the size of the file in bytes.
+    /// Returns the parts of `range` that are not in the set. A last part that is shorter than [`MIN_REQUEST`] is
+    /// extended beyond `range` until it has that length, or reaches the next range of the set or the end of the file.
+    /// `len` is the size of the file in bytes.
     fn missing_ranges(&self, range: Range<u64>, len: u64) -> Vec<Range<u64>> {
         let (mut missing, mut at) = (Vec::new(), range.start);
         let before = self.0.range(..=range.start).next_back();

@@ -71,7 +71,7 @@ pub struct WebFiles {
 }
 
 impl WebFiles {
-    /// A transport that uses `credentials`. `read_time` is the timeout of a read; `None` means one minute.
+    /// Creates a transport that uses `credentials`. `read_time` is the timeout of a read; `None` means one minute.
     pub fn new(credentials: Credentials, read_time: Option<Duration>) -> Self {
         let config = client::config_builder(read_time)
             // `request` follows redirects itself, so that it sends secrets only to the server that they are for.
@@ -113,9 +113,9 @@ impl WebFiles {
     }
 
     /// Sends a request. A chunked body (`Transfer-Encoding: chunked`) is transferred with a time limit, because a
-    /// server may send extensions of chunks or trailers without end, and no read returns meanwhile. The limit is part
-    /// of the request, and would also break off long transfers of known length. So the request is first sent without
-    /// the limit, and repeated with it if the body is chunked.
+    /// server may send chunk extensions or trailers without end, during which no read returns. The limit is part of the
+    /// request, and would also break off long transfers of known length. So the request is first sent without the
+    /// limit, and repeated with it if the body is chunked.
     fn send_with_limit_if_chunked(
         &self,
         uri: &Uri,
@@ -155,14 +155,14 @@ impl WebFiles {
             .map_err(|error| client::fault_from_error(&error))
     }
 
-    /// The cookies that are sent with a request; `None` if there are none.
+    /// Returns the cookies that are sent with a request; `None` if there are none.
     fn cookies(&self, uri: &Uri) -> Option<String> {
         let (is_secure, host, path) = uri_parts(uri);
         let cookies = &self.credentials.cookies;
         cookies.header(is_secure, host, path, now())
     }
 
-    /// The token that is sent with a request; `None` if there is none for this server.
+    /// Returns the token that is sent with a request; `None` if there is none for this server.
     fn token(&self, uri: &Uri) -> Option<&str> {
         let origin = self.origin.get_or_init(|| uri.clone());
         let is_origin = (uri.scheme(), uri.authority()) == (origin.scheme(), origin.authority());
@@ -239,7 +239,7 @@ pub struct AnyFiles {
 }
 
 impl AnyFiles {
-    /// A transport that uses `web` for files on web servers.
+    /// Creates a transport that uses `web` for files on web servers.
     pub fn new(web: WebFiles) -> Self {
         Self { web }
     }
@@ -255,7 +255,7 @@ impl Transport for AnyFiles {
     }
 }
 
-/// The number of seconds since 1970.
+/// Returns the number of seconds since 1970.
 fn now() -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs() as i64)
@@ -284,7 +284,7 @@ fn has_scheme(target: &str) -> bool {
     })
 }
 
-/// The URL that a redirect leads to.
+/// Returns the URL that a redirect leads to.
 fn redirect_target(from: &Uri, headers: &HeaderMap) -> Result<Uri, Fault> {
     let to = client::header_text(headers, &LOCATION);
     let to = to.ok_or_else(|| Fault::Permanent("a redirect that leads nowhere".into()))?;

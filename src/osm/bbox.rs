@@ -54,7 +54,7 @@ impl Bbox {
         self.max_lon_e7 = self.max_lon_e7.max(lon_e7);
     }
 
-    /// The edges in decimicro degrees.
+    /// Returns the edges in decimicro degrees.
     pub const fn edges_e7(&self) -> Edges<i32> {
         Edges {
             west: self.min_lon_e7,
@@ -64,7 +64,7 @@ impl Bbox {
         }
     }
 
-    /// The smallest box that contains both boxes.
+    /// Returns the smallest box that contains both boxes.
     #[must_use]
     pub fn union(mut self, other: &Self) -> Self {
         if !other.is_empty() {
@@ -74,7 +74,7 @@ impl Bbox {
         self
     }
 
-    /// The box with its edges moved outwards by `margin` decimicro degrees, at most to the limits of `i32`.
+    /// Returns the box with its edges moved outwards by `margin` decimicro degrees, at most to the limits of `i32`.
     #[must_use]
     pub const fn widened(&self, margin: i32) -> Self {
         Self {

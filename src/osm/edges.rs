@@ -25,7 +25,7 @@ impl<T> Edges<T> {
         }
     }
 
-    /// The edges in the order west, south, east, north, as in GeoJSON.
+    /// Returns the edges in the order west, south, east, north, as in GeoJSON.
     pub fn into_array(self) -> [T; 4] {
         [self.west, self.south, self.east, self.north]
     }

@@ -17,13 +17,13 @@ impl ObjectKind {
     /// All kinds, in canonical order.
     pub const ALL: [Self; 3] = [Self::Node, Self::Way, Self::Relation];
 
-    /// The number of the kind in `Relation.MemberType` of osmformat.proto and in per-blob indexes: 0 for
+    /// Returns the number of the kind in `Relation.MemberType` of osmformat.proto and in per-blob indexes: 0 for
     /// nodes, 1 for ways, 2 for relations.
     pub const fn number(self) -> u8 {
         self as u8
     }
 
-    /// The kind with the given [`number`](Self::number); `None` if there is none.
+    /// Returns the kind with the given [`number`](Self::number); `None` if there is none.
     pub const fn from_number(number: u64) -> Option<Self> {
         match number {
             0 => Some(Self::Node),
@@ -33,7 +33,7 @@ impl ObjectKind {
         }
     }
 
-    /// The name of the kind in OSM XML: "node", "way" or "relation".
+    /// Returns the name of the kind in OSM XML: "node", "way" or "relation".
     pub const fn name(self) -> &'static str {
         match self {
             Self::Node => "node",
@@ -42,7 +42,7 @@ impl ObjectKind {
         }
     }
 
-    /// The letter before the ids of objects of this kind: n, w or r.
+    /// Returns the letter before the ids of objects of this kind: n, w or r.
     pub const fn letter(self) -> char {
         match self {
             Self::Node => 'n',
@@ -51,12 +51,12 @@ impl ObjectKind {
         }
     }
 
-    /// The kind with the given [`letter`](Self::letter); `None` if there is none.
+    /// Returns the kind with the given [`letter`](Self::letter); `None` if there is none.
     pub fn from_letter(letter: char) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.letter() == letter)
     }
 
-    /// The kind with the given name, plural or letter, in upper or lower case; `None` if there is none.
+    /// Returns the kind with the given name, plural or letter, in upper or lower case; `None` if there is none.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| {
             let letter = kind.letter().to_string();
@@ -65,7 +65,7 @@ impl ObjectKind {
         })
     }
 
-    /// The plural of the name: "nodes", "ways" or "relations".
+    /// Returns the plural of the name: "nodes", "ways" or "relations".
     pub const fn plural(self) -> &'static str {
         match self {
             Self::Node => "nodes",
@@ -91,17 +91,17 @@ impl KindSet {
     /// Nodes, ways and relations.
     pub const ALL: Self = Self(7);
 
-    /// The set that contains one kind.
+    /// Returns the set that contains one kind.
     pub const fn of(kind: ObjectKind) -> Self {
         Self(1 << kind.number())
     }
 
-    /// The set with the given bits (1 nodes, 2 ways, 4 relations); `None` if other bits are set.
+    /// Returns the set with the given bits (1 nodes, 2 ways, 4 relations); `None` if other bits are set.
     pub const fn from_bits(bits: u8) -> Option<Self> {
         if bits <= 7 { Some(Self(bits)) } else { None }
     }
 
-    /// The bits: 1 nodes, 2 ways, 4 relations.
+    /// Returns the bits: 1 nodes, 2 ways, 4 relations.
     pub const fn bits(self) -> u8 {
         self.0
     }
@@ -111,13 +111,13 @@ impl KindSet {
         self.0 |= 1 << kind.number();
     }
 
-    /// The kinds that are in either set.
+    /// Returns the kinds that are in either set.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The kinds that are in both sets.
+    /// Returns the kinds that are in both sets.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
@@ -133,21 +133,21 @@ impl KindSet {
         self.0 == 0
     }
 
-    /// The only kind of the set; `None` if the set is empty or has several kinds.
+    /// Returns the only kind of the set; `None` if the set is empty or has several kinds.
     pub fn single(self) -> Option<ObjectKind> {
         ObjectKind::ALL
             .into_iter()
             .find(|&kind| Self::of(kind) == self)
     }
 
-    /// The first kind of the set in canonical order; `None` if the set is empty.
+    /// Returns the first kind of the set in canonical order; `None` if the set is empty.
     pub fn first(self) -> Option<ObjectKind> {
         ObjectKind::ALL
             .into_iter()
             .find(|&kind| self.contains(kind))
     }
 
-    /// The last kind of the set in canonical order; `None` if the set is empty.
+    /// Returns the last kind of the set in canonical order; `None` if the set is empty.
     pub fn last(self) -> Option<ObjectKind> {
         ObjectKind::ALL
             .into_iter()

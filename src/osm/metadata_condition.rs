@@ -95,7 +95,7 @@ fn without_trailing_ampersand(text: &str) -> &str {
 }
 
 impl MetadataCondition {
-    /// The names of the attributes that conditions can have.
+    /// Returns the names of the attributes that conditions can have.
     pub fn attributes() -> impl Iterator<Item = &'static str> {
         ATTRIBUTES.into_iter().map(|(name, _)| name)
     }

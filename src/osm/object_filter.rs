@@ -32,7 +32,7 @@ impl ObjectExpression {
         Self::parse_parts(text, &['=', '@', '~'], split, TagPattern::parse_joined)
     }
 
-    /// An expression that selects objects of all kinds by a tag.
+    /// Creates an expression that selects objects of all kinds by a tag.
     pub fn of_tag(tag: TagPattern) -> Self {
         Self {
             kinds: KindSet::ALL,
@@ -184,7 +184,7 @@ pub struct ObjectFilter {
 }
 
 impl ObjectFilter {
-    /// A filter with the given expressions.
+    /// Creates a filter with the given expressions.
     pub fn new(expressions: impl IntoIterator<Item = ObjectExpression>) -> Self {
         let mut filter = Self::default();
         for expression in expressions {
@@ -203,18 +203,18 @@ impl ObjectFilter {
         filter
     }
 
-    /// The expressions.
+    /// Returns the expressions.
     pub fn expressions(&self) -> &[ObjectExpression] {
         &self.expressions
     }
 
-    /// The expressions whose key pattern matches `key`.
+    /// Returns the expressions whose key pattern matches `key`.
     pub fn with_key<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a ObjectExpression> {
         self.indices_with_key(key)
             .map(|index| &self.expressions[index])
     }
 
-    /// The indices of the expressions whose key pattern matches `key`.
+    /// Returns the indices of the expressions whose key pattern matches `key`.
     pub fn indices_with_key<'a>(&'a self, key: &'a str) -> impl Iterator<Item = usize> {
         let listed = self.by_key.get(key).map_or(&[][..], Vec::as_slice);
         let patterns = self.by_pattern.iter().filter(move |index| {
@@ -224,7 +224,7 @@ impl ObjectFilter {
         listed.iter().chain(patterns).copied()
     }
 
-    /// The expressions without a tag.
+    /// Returns the expressions without a tag.
     pub fn without_tag(&self) -> impl Iterator<Item = &ObjectExpression> {
         self.expressions_at(&self.without_tag)
     }
@@ -242,7 +242,7 @@ impl ObjectFilter {
         expressions.any(|one| one.may_match_between(first, last))
     }
 
-    /// The kinds of objects to which at least one expression applies.
+    /// Returns the kinds of objects to which at least one expression applies.
     pub fn kinds(&self) -> KindSet {
         let concerned =
             |kind: &ObjectKind| self.expressions.iter().any(|one| one.applies_to(*kind));

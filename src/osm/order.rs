@@ -6,8 +6,8 @@ pub type TypeThenId = (ObjectKind, u64);
 
 const SIGN: u64 = 1 << 63;
 
-/// The rank of an id among all ids of its kind in canonical order: 0 first, then negative ids by ascending absolute
-/// value, then positive ids in ascending order. No two ids have the same rank.
+/// Returns the rank of an id among all ids of its kind in canonical order: 0 first, then negative ids by ascending
+/// absolute value, then positive ids in ascending order. No two ids have the same rank.
 #[inline]
 pub const fn id_rank(id: i64) -> u64 {
     if id > 0 {
@@ -17,7 +17,7 @@ pub const fn id_rank(id: i64) -> u64 {
     }
 }
 
-/// The id with the given rank. This is the inverse of [`id_rank`].
+/// Returns the id with the given rank. This is the inverse of [`id_rank`].
 #[inline]
 pub const fn id_from_rank(rank: u64) -> i64 {
     if rank > SIGN {

@@ -18,12 +18,12 @@ pub(super) struct RuleWords<'r> {
 }
 
 impl<'r> RuleWords<'r> {
-    /// Reads `rule` from the offset `at` on.
+    /// Creates a reader of `rule` that begins at the offset `at`.
     pub(super) const fn new(rule: &'r str, at: usize) -> Self {
         Self { rule, at }
     }
 
-    /// The offset in bytes of the text that has not been read.
+    /// Returns the offset in bytes of the text that has not been read.
     pub(super) const fn position(&self) -> usize {
         self.at
     }
@@ -47,7 +47,7 @@ impl<'r> RuleWords<'r> {
     }
 
     /// Returns the next word; `None` at the end. The error is the offset of a quotation mark that is never closed, and
-    /// what was expected.
+    /// a description of the expected text.
     pub(super) fn next(&mut self) -> Result<Option<RuleWord>, (usize, String)> {
         let (at, rest) = self.remaining_text();
         if let Some(quoted) = rest.strip_prefix('"') {

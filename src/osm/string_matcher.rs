@@ -115,7 +115,7 @@ impl StringMatcher {
         }
     }
 
-    /// The strings that the pattern lists; `None` for a pattern that is not a list.
+    /// Returns the only strings that match the pattern; `None` if the pattern is neither a list nor a single string.
     pub(super) fn listed_strings(&self) -> Option<&[String]> {
         match self {
             Self::Equal(one) => Some(std::slice::from_ref(one)),

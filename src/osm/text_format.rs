@@ -149,7 +149,7 @@ static FACTS: &[FormatFacts] = &[
 ];
 
 impl TextFormat {
-    /// The facts about the format.
+    /// Returns the facts about the format.
     pub(crate) const fn facts(self) -> &'static FormatFacts {
         &FACTS[self as usize]
     }
@@ -179,7 +179,7 @@ impl TextFormat {
         FACTS.iter().filter(|facts| facts.help.is_some())
     }
 
-    /// The name of a file of this format in messages, with its article, such as `an OPL file`.
+    /// Returns the name of a file of this format in messages, with its article, such as `an OPL file`.
     pub const fn name(self) -> &'static str {
         self.facts().file
     }

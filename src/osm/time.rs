@@ -67,7 +67,7 @@ pub fn parse_period(text: &str) -> Option<RangeInclusive<i64>> {
     Some(start..=end - 1)
 }
 
-/// The last second that a [`Timestamp`] represents, in the year 9999.
+/// Returns the last second that a [`Timestamp`] can represent, in the year 9999.
 fn last_second() -> i64 {
     Timestamp::MAX.as_second()
 }

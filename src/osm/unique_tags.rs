@@ -52,7 +52,7 @@ impl<'t, I: Iterator<Item = (&'t str, &'t str)>> UniqueTags<'t, I> {
         }
     }
 
-    /// The number of tags that were left out so far, because they have the same key as an earlier tag.
+    /// Returns the number of tags that were left out so far, because they have the same key as an earlier tag.
     pub const fn repeated(&self) -> u64 {
         self.repeated
     }

@@ -119,7 +119,7 @@ struct NamedBoundary {
 struct NamedBoundaries {
     /// Boundaries with the wanted name.
     same: Vec<NamedBoundary>,
-    /// Boundaries with the name in another language or in another case.
+    /// Boundaries that have the wanted name in another language, or in another combination of upper and lower case.
     other: Vec<NamedBoundary>,
     /// Boundaries whose name contains the wanted name.
     similar: Vec<NamedBoundary>,

@@ -331,7 +331,7 @@ fn parse_area(key: &str, value: &Value) -> Result<AreaOfFile, String> {
     }
 }
 
-/// The keys of regions.
+/// The keys whose values describe the region of an extract or of a grid.
 const REGIONS: [&str; 5] = ["bbox", "polygon", "multipolygon", "relation", "area"];
 /// The part of the name of an output that stands for a tile of a grid.
 const TILE: &str = "{tile}";

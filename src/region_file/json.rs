@@ -19,8 +19,8 @@ pub(super) fn parse(text: &[u8]) -> Result<Value, String> {
     })
 }
 
-/// Replaces bare `NaN` and `Infinity`, with or without a minus sign, by `null`. Does not change strings. Returns `None`
-/// if there is nothing to replace.
+/// Replaces bare `NaN` and `Infinity`, and a minus sign before them, with `null`. Does not change strings. Returns
+/// `None` if there is nothing to replace.
 fn without_bare_words(text: &[u8]) -> Option<Vec<u8>> {
     let mut replaced = Vec::with_capacity(text.len());
     let mut found = false;

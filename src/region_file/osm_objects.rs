@@ -193,7 +193,7 @@ impl OsmObjects {
     }
 }
 
-/// Returns a location as a point. Fails if the location is not on earth.
+/// Converts a location to a point. Fails if the location is not on earth.
 pub(super) fn point_of(location: Location) -> Result<Point, String> {
     point_of_e7(location.lon_e7(), location.lat_e7())
 }

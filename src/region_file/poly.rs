@@ -6,7 +6,7 @@ use crate::geometry::{
 };
 use std::fmt::Write;
 
-/// Parses a polygon file. The file consists of a line with the name of the polygon, sections, and a last `END`, which
+/// Parses a polygon file. The file consists of a line with the name of the polygon, sections, and a final `END`, which
 /// may be missing. Each section consists of a line with its name, a line for each point, and `END`. A section with a
 /// name that starts with `!` is a hole. The outer ring around a hole may precede or follow the hole. Several
 /// concatenated files describe the union of their regions. `antimeridian` tells how rings that jump across the

@@ -1,5 +1,5 @@
 //! Finds the state of a server at a time. If there is none, the error says whether the server lacks old change files,
-//! or lacks states beside its change files.
+//! or lacks state files next to its change files.
 
 use super::search::state_at;
 use super::server::Server;

@@ -10,10 +10,10 @@ const NEIGHBOURS: i64 = 4;
 /// Finds the last state of a server that is not newer than `target`, in seconds since 1970. Returns `None` if all
 /// states of the server are newer.
 ///
-/// `newest` is the newest state. `state_of` must return the state with a sequence number, or `None` if the server does
-/// not have it. The server may have deleted its oldest states. If other states are missing, the result may be a state
-/// before the missing ones. The search requests only about a dozen states. States are published at regular intervals,
-/// so the time of a state gives its approximate sequence number.
+/// `newest` is the newest state. `state_of` must return the state with the given sequence number, or `None` if the
+/// server does not have it. The server may have deleted its oldest states. If other states are missing, the result may
+/// be a state before the missing ones. The search requests only about a dozen states. States are published at regular
+/// intervals, so the time of a state gives its approximate sequence number.
 ///
 /// # Errors
 ///

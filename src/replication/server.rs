@@ -449,7 +449,7 @@ mod tests {
         let incomplete = message(changes(1002));
         assert!(incomplete.contains("002.osc.gz: the change file on the server is incomplete"));
         assert!(message(changes(1003)).contains("sign in again"));
-        // A page that asks for no login is sent instead of a missing file.
+        // A page that does not ask for a login means that the server does not have the file.
         assert_eq!(server.state(1003).unwrap(), None);
         assert!(server.sends_page_for_state(1003));
         put("000/001/003.osc.gz", b"<!DOCTYPE html><p>nothing here");

@@ -6,8 +6,8 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// An iterator over batches that another thread produces in advance. Dropping the iterator cancels the work. An error
-/// is an item of the iterator, which ends after it.
+/// An iterator over batches that another thread produces in advance. Dropping the iterator cancels the work. If the
+/// work fails, the error is the last item of the iterator.
 #[derive(Debug)]
 pub struct Batches<B> {
     /// `None` after the end.

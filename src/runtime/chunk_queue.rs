@@ -18,13 +18,13 @@ const MAX_CHUNKS: usize = 4;
 /// Once the waiting chunks have this total size in bytes, the threads of all jobs except the first one block.
 const MAX_BYTES: u64 = 32 << 20;
 
-/// The maximum number of jobs per thread that are not drained. Queued jobs keep the threads busy while the caller
-/// consumes chunks.
+/// The maximum number of jobs per thread that are not drained: the caller has not consumed all of their chunks yet.
+/// Queued jobs keep the threads busy while the caller consumes chunks.
 const MAX_JOBS: usize = 4;
 
 /// The sending half of the channel for the chunks of a job.
 pub(crate) struct ChunkSender<C> {
-    /// `None` at the end of the job.
+    /// The sender of the channel. `drop` sets it to `None`, which closes the channel before the bell rings.
     chunks: Option<SizedSender<C>>,
     /// The number of the job.
     job: u64,
@@ -38,7 +38,7 @@ type SizedReceiver<C> = Receiver<Result<(C, u64)>>;
 
 impl<C> ChunkSender<C> {
     /// Sends a chunk that takes `bytes` bytes of memory. Blocks while the channel is full, or while the chunks of all
-    /// jobs take too much memory. Fails if the command has failed.
+    /// jobs take too much memory. Fails if the command has failed and dropped the queue.
     pub(crate) fn send(&self, chunk: C, bytes: usize) -> Result<()> {
         let bytes = bytes as u64;
         self.waiting.add(self.job, bytes);
@@ -82,8 +82,8 @@ struct WaitingState {
 }
 
 impl WaitingChunks {
-    /// Adds the size of a chunk of a job. Blocks while chunks of [`MAX_BYTES`] or more wait, unless the job is the
-    /// first one, which is being drained.
+    /// Adds the size of a chunk of a job. Blocks while the waiting chunks have [`MAX_BYTES`] or more, unless the job is
+    /// the first one, which is being drained.
     fn add(&self, job: u64, bytes: u64) {
         let is_full = |state: &mut WaitingState| {
             state.bytes >= MAX_BYTES && job != state.first && !state.has_ended
@@ -102,8 +102,8 @@ impl WaitingChunks {
 }
 
 /// Wakes the thread that waits for chunks. This thread does not wait on a channel, because a channel of crossbeam calls
-/// `sched_yield` before it sleeps. If all processors are busy, the thread would lose its turn for some milliseconds, in
-/// which the other threads run out of jobs.
+/// `sched_yield` before it sleeps. If all processors are busy, the thread would lose its turn for some milliseconds,
+/// and the other threads would run out of jobs meanwhile.
 #[derive(Debug, Default)]
 struct Bell {
     has_rung: Mutex<bool>,
@@ -144,7 +144,7 @@ pub(crate) struct ChunkQueue<J, C> {
 impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
     /// Starts [`Context::jobs`] threads that call `work` with each job. `init` creates the scratch value of a thread.
     /// If `work` fails or panics, an error is sent as the last chunk of the job, and the thread creates a new scratch
-    /// value. Once the context is cancelled, no further job is begun, and no further chunk is taken.
+    /// value. Once the context is cancelled, no further job is begun, and no further chunk is passed to the caller.
     pub(crate) fn start<S>(
         name: &'static str,
         ctx: &Context,

@@ -97,7 +97,7 @@ pub struct Context {
     pub(crate) observer: Arc<dyn Observer>,
     /// Counters and phase times of the run.
     pub stats: Arc<Stats>,
-    /// The open files that commands read in place of paths, each with its path.
+    /// Pairs of a path and the open file that commands read in place of the file at this path.
     pub(crate) files: Vec<(PathBuf, Arc<File>)>,
     pub(crate) cancellation: Cancellation,
     /// The watch over the blobs that are decoded; `None` if there is none.
@@ -166,9 +166,9 @@ impl Context {
         Self { observer, ..self }
     }
 
-    /// Returns the context with an open file. Commands read this file where `path` is the path of an input. The path
-    /// need not exist in the file system. The file can be data in memory (`memfd_create` on Linux), or a temporary file
-    /// without a name.
+    /// Returns the context with an open file. A command that has an input with the path `path` reads the open file
+    /// instead. The path need not exist in the file system. The file can be data in memory (`memfd_create` on Linux),
+    /// or a temporary file without a name.
     ///
     /// ```
     /// use pbfhogg::{Context, PbfFile};
@@ -195,7 +195,7 @@ impl Context {
     }
 
     /// Returns the context with a cancellation of its own. Cancelling the original context also cancels the returned
-    /// one, but not the reverse.
+    /// one. Cancelling the returned context does not cancel the original one.
     pub(crate) fn with_own_cancellation(self) -> Self {
         let cancellation = self.cancellation.child();
         Self {

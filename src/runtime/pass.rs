@@ -41,7 +41,7 @@ enum PassMessage<R> {
 }
 
 impl<R> PassResults<'_, R> {
-    /// Sends a result. Waits while several results of the item are not merged. Fails if the pass has ended.
+    /// Sends a result. Waits while several earlier results of the item are not merged yet. Fails if the pass has ended.
     pub(crate) fn send(&self, result: R) -> Result<()> {
         self.send_sized(result, 0)
     }

@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 pub(crate) struct PhaseLimits<'c> {
     /// The number of threads.
     pub jobs: usize,
-    /// The total number of bytes held by items at which workers wait before they claim another item. 0 counts as 1.
+    /// The memory budget in bytes. While the claimed items hold at least this many bytes, workers claim no more items.
+    /// 0 counts as 1.
     pub budget: u64,
     /// The flag that ends the phase. It is checked before each item, and before each result is merged.
     pub cancellation: &'c Cancellation,
@@ -30,7 +31,7 @@ const WAKING_ITEMS: usize = 8;
 /// If the work on an item takes less time than this, the merging thread need not be woken at once.
 const SHORT_WORK: Duration = Duration::from_micros(200);
 /// Once all results that wait to be merged have this total size in bytes, workers wait before they send another one.
-/// The worker of the first item waits only while an earlier result of that item is not merged.
+/// The worker whose item is merged next waits only while an earlier result of that item waits to be merged.
 const MAX_WAITING_BYTES: u64 = 32 << 20;
 
 /// Runs `work`, which returns one result, over the items of `source`. Otherwise does the same as
@@ -59,8 +60,8 @@ pub(crate) fn parallel_single_result_phase<T: Send, S, R: Send>(
 /// - The first error in item order, from `source`, `work` or `merge`, ends the phase and is returned. The results of
 ///   all items before the error are merged. A panic in `source`, `cost`, `init`, `work` or `after` is an error, too. A
 ///   panic in `merge` is resumed when the threads have ended.
-/// - A phase that is cancelled fails with [`Error::Cancelled`]. Results of items that are done by then may not be
-///   merged.
+/// - A phase that is cancelled fails with [`Error::Cancelled`]. Results that were sent before the cancellation are
+///   possibly not merged.
 pub(crate) fn parallel_results_phase<T: Send, S, R: Send>(
     limits: PhaseLimits<'_>,
     source: impl Iterator<Item = Result<T>> + Send,
@@ -125,7 +126,7 @@ pub(crate) struct ItemResults<'q, R> {
 impl<R> ItemResults<'_, R> {
     /// Sends a result that takes `bytes` bytes of memory. Waits while [`MAX_WAITING`] results of the item are not
     /// merged. Also waits while the unmerged results of all items have [`MAX_WAITING_BYTES`] or more, unless the item
-    /// is the first one and none of its results waits. Fails if the phase has ended.
+    /// is the next to be merged and none of its results waits. Fails if the phase has ended.
     pub(crate) fn send(&self, result: R, bytes: u64) -> Result<()> {
         (self.send)(result, bytes)
     }
@@ -424,7 +425,7 @@ impl<'q> Queue<'q> {
         }
     }
 
-    /// Subtracts `held` from the memory in use, and wakes workers that wait for memory.
+    /// Subtracts `held` from the memory in use, and wakes waiting workers.
     fn release(&self, held: u64) {
         let mut state = lock(&self.state);
         state.held -= held;

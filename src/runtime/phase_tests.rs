@@ -356,8 +356,8 @@ fn large_results_wait_for_results_of_earlier_items() {
         seen,
         (0..100).flat_map(|item| [item; 5]).collect::<Vec<_>>()
     );
-    // At most four results wait when their size exceeds 32 MB, four results of the first item wait, and one is being
-    // merged.
+    // At most four results of 10 MB wait, because four exceed the limit of 32 MB. In addition, four results of the
+    // first item may wait, and one may be being merged.
     assert!(most.load(Ordering::SeqCst) <= 4 + 4 + 1);
 }
 

@@ -1,4 +1,4 @@
-//! The thread primitives of the parallel phase. Tests replace this module by one that runs threads in a random order.
+//! The thread primitives of the parallel phase. Tests replace this module with one that runs threads in a random order.
 
 use std::io;
 pub(super) use std::sync::{Condvar, Mutex, MutexGuard};

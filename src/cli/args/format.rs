@@ -31,7 +31,7 @@ pub enum FormatKind {
 }
 
 impl FormatKind {
-    /// PBF that is not a history file.
+    /// PBF that is neither a history file nor a change file.
     pub const PBF: Self = Self::Pbf {
         is_history: false,
         is_change: false,
@@ -125,7 +125,7 @@ pub fn feature_format_of_name(path: &Path) -> Option<String> {
     Some(ending).filter(|ending| is_feature_format(ending))
 }
 
-/// Whether a file name ends like that of a change file, such as `.osc`, `.osc.gz` or `.o5c`.
+/// Whether a file name has the ending of a change file, such as `.osc`, `.osc.gz` or `.o5c`.
 pub fn is_change_file_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut endings = name.rsplit('.').take(2);
@@ -212,7 +212,8 @@ impl FormatSpec {
         Ok(Self { kind, options })
     }
 
-    /// Returns the output format of the given kind, with the options for text formats. Fails if a value is invalid.
+    /// Returns the output format of the given kind, with the options for text formats. Fails if an option has an
+    /// invalid value.
     pub fn format(&self, session: &Session, kind: FormatKind) -> Result<Format> {
         let FormatKind::Text {
             format,
@@ -270,7 +271,7 @@ impl FormatSpec {
         matches!(self.kind, Some(FormatKind::Pbf { .. })) && !self.options.is_empty()
     }
 
-    /// Applies the options for PBF to an output of the given kind. Fails if a value is invalid.
+    /// Applies the options for PBF to an output of the given kind. Fails if an option has an invalid value.
     pub fn apply_to(
         &self,
         session: &Session,
@@ -381,7 +382,7 @@ fn parse_metadata(value: &str) -> Result<InfoFields> {
     Ok(InfoFields::all_of(&fields))
 }
 
-/// Parses the keys of the tags that have columns, such as `name+highway`.
+/// Parses the keys of the tags to write as columns, such as `name+highway`.
 fn parse_columns(value: &str) -> Result<Vec<String>> {
     let keys: Vec<_> = value.split('+').map(str::to_owned).collect();
     if value == "true" || keys.iter().any(String::is_empty) {
@@ -396,15 +397,16 @@ pub struct InputKind {
     pub format: InputFormat,
     /// Whether the format name is that of history files, such as `osh`.
     pub is_history: bool,
-    /// Whether the format name is that of change files in a format that data files also have: `osc.pbf` or `osc.opl`.
+    /// Whether the format name, such as `osc.pbf` or `osc.opl`, is that of change files in a format that data files can
+    /// have, too.
     pub is_change: bool,
     /// The content that the format name states; `None` for names such as `pbf`, `osm.pbf`, `opl` and `xml`.
     pub content: Option<FileContent>,
 }
 
 impl InputKind {
-    /// Fails if `option` gives this format for change files, although it is a format of data or history files. Under
-    /// the conventions of osmium, every format is accepted.
+    /// Fails if this is a format of data or history files. `option` is the option that gives it as the format of change
+    /// files. Under the conventions of osmium, every format is accepted.
     pub fn check_changes(self, session: &Session, option: &str) -> Result<()> {
         let is_other = matches!(self.content, Some(FileContent::Data | FileContent::History));
         if !is_other || session.conventions.merges_data {
@@ -423,9 +425,9 @@ impl InputKind {
         )
     }
 
-    /// Fails if -F gives this format for the base to which changes are applied, although it is a format of change
-    /// files. `advice` tells the user what determines the format of the change files. Under the conventions of osmium,
-    /// every format is accepted.
+    /// Fails if this is a format of change files. The option -F gives it as the format of the base to which changes are
+    /// applied. `advice` tells the user what determines the format of the change files. Under the conventions of
+    /// osmium, every format is accepted.
     pub fn check_data(self, session: &Session, advice: &str) -> Result<()> {
         if self.content != Some(FileContent::Changes) || session.conventions.merges_data {
             return Ok(());
@@ -471,8 +473,8 @@ impl InputKind {
     }
 }
 
-/// Returns the content that the name of a format states. Names of PBF and OPL with `osm` state nothing, because files
-/// with any content have these names.
+/// Returns the content that the name of a format states. Names such as `osm.pbf` and `osm.opl` state no content,
+/// because they are used for files with any content.
 fn stated_content(name: &str, format: Option<TextFormat>) -> Option<FileContent> {
     match name.split('.').next()? {
         "osc" => Some(FileContent::Changes),

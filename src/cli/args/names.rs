@@ -1,4 +1,4 @@
-//! Detects outputs whose names end like those of a format other than the one that is written.
+//! Detects outputs whose names have the ending of a format other than the one that is written.
 
 use crate::cli::session::Session;
 use crate::formats::TextFormat;
@@ -8,8 +8,8 @@ use std::path::Path;
 /// The endings of compressed files.
 const COMPRESSED: [&str; 7] = ["gz", "bz2", "zst", "xz", "zip", "7z", "lz4"];
 
-/// The endings of data formats, in lower case and without the ending of a compression. Those of [`TextFormat`] are not
-/// listed.
+/// The endings of data formats, in lower case and without the ending of a compression. The endings that [`TextFormat`]
+/// knows are not listed.
 const KNOWN: &str = "\
     pbf adiff geojson geojsonl geojsonseq geojsons json jsonl jsonseq ndjson topojson wkt wkb pg \
     sql csv tsv txt html htm parquet geoparquet feather arrow arrows orc avro gpkg shp dbf fgb \
@@ -22,19 +22,19 @@ fn is_known_ending(ending: &str) -> bool {
 /// The format of an output, if it is implied by the command or by other options instead of being named by an option.
 #[derive(Debug, Clone, Copy)]
 pub struct Implied<'a> {
-    /// The first clause of the error message, which says what is written: "--raw writes a directory of tables".
+    /// The first clause of the error message. It says what is written, as in "--raw writes a directory of tables".
     pub what: &'a str,
     /// The endings that the name may have, in lower case. Names without a known ending are always accepted.
     pub endings: &'a [&'a str],
     /// Whether the name may also have the ending of a compression that the program writes.
     pub may_be_compressed: bool,
-    /// The advice to the user.
+    /// The advice at the end of the error message, such as "name a directory".
     pub advice: &'a str,
 }
 
 impl Implied<'_> {
-    /// Fails if the name of an output is that of another format. Accepts standard output (`-`) and, under the
-    /// conventions of osmium, every name.
+    /// Fails if the name of an output has the ending of another format, or of a compression that is not written.
+    /// Accepts standard output (`-`) and, under the conventions of osmium, every name.
     pub fn check_name(&self, session: &Session, path: &Path) -> Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = name.to_ascii_lowercase();
@@ -50,7 +50,8 @@ impl Implied<'_> {
         )
     }
 
-    /// Returns the ending of `name` if it is that of another format. `name` must be in lower case.
+    /// Returns the ending of `name` if it belongs to another format, or to a compression that is not written. `name`
+    /// must be in lower case.
     fn other_ending<'n>(&self, name: &'n str) -> Option<&'n str> {
         let (stem, last) = name.rsplit_once('.')?;
         if !COMPRESSED.contains(&last) {
@@ -77,7 +78,7 @@ pub const fn directory(what: &str) -> Implied<'_> {
     }
 }
 
-/// Fails if a directory that does not exist yet would get the name of a file.
+/// Fails if a directory that does not exist yet would get a name with the ending of a file format.
 pub fn check_new_directory(session: &Session, path: &Path, what: &str) -> Result<()> {
     if path.is_dir() {
         return Ok(());

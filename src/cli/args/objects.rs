@@ -98,7 +98,7 @@ impl ChangesetKindArgs {
         }
     }
 
-    /// Whether changesets were given, or the option is absent.
+    /// Whether changesets are among the kinds that were given, or the option is absent.
     pub fn has_changesets(&self) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&KindOrChangeset::Changeset)
     }

@@ -38,8 +38,8 @@ impl OutputArgs {
         self.write.output(session, self.output.as_deref())
     }
 
-    /// Opens an input that is data or a change file. Returns the input, and the options of the output, which is of the
-    /// same kind. `content` is the content of the input; if it is `None`, the input is examined.
+    /// Opens an input that is data or a change file. Returns the input, and the options of an output with the same kind
+    /// of content. `content` is the content of the input; if it is `None`, it is determined from the input.
     pub fn open_input(
         &self,
         session: &Session,
@@ -89,7 +89,7 @@ impl OutputArgs {
     }
 
     /// Returns the options of an output of changes. On standard output, without --output-format, the output is a change
-    /// file, unless the conventions require a format.
+    /// file, unless the conventions require --output-format.
     pub fn options_for_changes(&self, session: &Session) -> Result<OutputOptions> {
         if session.conventions.needs_format {
             self.options(session)
@@ -375,8 +375,8 @@ pub fn text_target(session: &Session, path: &Path, overwrite: bool) -> Result<Ou
     }
 }
 
-/// Returns standard output as a target. Fails in a [`call`](crate::cli::call), whose caller uses standard output for
-/// other things.
+/// Returns standard output as a target. Fails if the command runs inside of another program (see
+/// [`call`](crate::cli::call)), because that program uses standard output itself.
 fn standard_output(session: &Session) -> Result<OutputTarget> {
     if session.is_call() {
         bail!("the result needs a file: give an output");

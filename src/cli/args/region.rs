@@ -43,12 +43,13 @@ pub struct GivenRegion<'a> {
 }
 
 impl RegionArgs {
-    /// Whether an option is given.
+    /// Whether one of the options is given.
     pub const fn is_given(&self) -> bool {
         self.bbox.is_some() || self.polygon.is_some() || self.area.is_some()
     }
 
-    /// Returns the region; `None` if no option is given. `input` is the file with the areas that an option may name.
+    /// Returns the region that an option describes; `None` if no option is given. `input` is the file with the areas
+    /// that an option may name.
     pub fn region(&self, session: &Session, input: &Path, ctx: &Context) -> Result<Option<Shape>> {
         let given = GivenRegion {
             bbox: self.bbox.as_deref(),
@@ -59,8 +60,8 @@ impl RegionArgs {
     }
 }
 
-/// Returns the region that an option gives; `None` if no option is given. `input` is the file with the areas that an
-/// option may name.
+/// Returns the region that `given` describes; `None` if all of its fields are `None`. `input` is the file with the
+/// areas that `given` may name.
 pub fn region(
     session: &Session,
     given: GivenRegion<'_>,
@@ -80,8 +81,8 @@ pub fn region(
         (None, Some(polygon)) => read_shape_as(polygon, None, antimeridian),
         (None, None) => return Ok(None),
     };
-    // An error in the region counts as wrong usage, with exit status 2. Therefore it is converted from a `crate::Error`
-    // to a plain message: errors of other types have this status.
+    // An error in the region counts as wrong usage. The program exits with status 2, which stands for wrong usage, if
+    // an error is not a `crate::Error`. So the error is converted to a plain message.
     shape.map(Some).map_err(|error| match error.kind() {
         ErrorKind::Cancelled => error.into(),
         _ => Error::msg(error.to_string()),

@@ -16,7 +16,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The part of the long help about the formats of inputs.
+/// The text that only the long help of --input-format has.
 const MORE_OF_INPUTS: &str = "
 
 OSM XML, OsmChange, OPL and o5m, compressed or not, are first converted to a temporary PBF file. osc.opl and osc.pbf \
@@ -282,10 +282,10 @@ impl Session {
 pub enum Stdout {
     /// The summary is the result of the command and goes to standard output.
     Answer,
-    /// The result is not on standard output. A readable summary goes to standard error, a JSON summary to standard
-    /// output.
+    /// The result is not on standard output. A summary as text goes to standard error, and a summary as JSON to
+    /// standard output.
     Free,
-    /// The result is on standard output, so a summary goes to standard error if it is requested.
+    /// The result is on standard output. A summary goes to standard error, but only with --json or --verbose.
     Taken,
 }
 

@@ -13,8 +13,7 @@ struct ActionOptions {
     action: &'static str,
     /// The name of the option for rules that concern only objects that match an expression.
     matching: &'static str,
-    /// The placeholders for the values in the help: for the option of all objects, and for the option with an
-    /// expression.
+    /// The placeholders that the help shows for the values of the two options, in the order of the fields above.
     values: [&'static str; 2],
     help: &'static str,
 }

@@ -6,7 +6,7 @@ use crate::osm::{
 use std::path::Path;
 
 /// Returns the likely reason why nothing is kept. `texts` are the expressions as given on the command line. `has_keys`
-/// is whether a key of the expressions occurs in the file, or `None` if no strings were read.
+/// tells whether a key of the expressions occurs in the file. It is `None` if no strings were read.
 pub(super) fn why_nothing_is_kept(
     expressions: &[ObjectExpression],
     texts: &[String],
@@ -107,7 +107,7 @@ fn split_before_second_tag(value: &str) -> Option<(&str, &str)> {
     })
 }
 
-/// Whether a text begins with the name of an attribute of the metadata and an operator.
+/// Whether a text begins with the name of a metadata attribute, followed by an operator.
 fn is_condition(text: &str) -> bool {
     let rest_of = |name| text.strip_prefix(name);
     let mut rests = MetadataCondition::attributes().filter_map(rest_of);
@@ -177,7 +177,7 @@ fn exact_key(tag: &TagPattern) -> Option<&str> {
     }
 }
 
-/// Returns a noun for the kinds to which all expressions are restricted; `None` if the expressions apply to all kinds.
+/// Returns the kinds that the expressions apply to, such as `nodes and ways`; `None` if they apply to all kinds.
 fn restricted_kinds_text(expressions: &[ObjectExpression]) -> Option<String> {
     let mut all = KindSet::EMPTY;
     for expression in expressions {

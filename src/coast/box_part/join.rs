@@ -3,20 +3,21 @@
 use super::{BoxPart, ChainEnd};
 use crate::geometry::Point;
 
-/// The chain that follows another chain along the edges of the box, and the way from one to the other.
+/// A connection along the edges of the box, from the end of a chain to the start of the next chain.
 #[derive(Debug, Clone, Copy)]
 struct NextChain {
+    /// The index of the next chain.
     chain: usize,
-    /// The positions of the end of the other chain and of the start of `chain`. The edges of the box connect the two.
+    /// The positions, on the edges of the box, at which the connection begins and ends.
     from: i64,
     to: i64,
-    /// Whether this connection passes the south-western corner, where positions begin.
+    /// Whether the connection passes the south-western corner, where positions begin.
     is_past_start: bool,
 }
 
 impl BoxPart {
-    /// Returns the rings of the area in the box: those around it counter-clockwise, and those around its holes
-    /// clockwise. Rings may touch themselves.
+    /// Returns the rings of the area in the box: outer rings counter-clockwise, and the rings of holes clockwise. Rings
+    /// may touch themselves.
     pub(crate) fn rings(&self) -> Vec<Vec<Point>> {
         let ends = self.chain_ends();
         let mut rings = self.rings.clone();
@@ -45,7 +46,7 @@ impl BoxPart {
         rings
     }
 
-    /// Adds the corners of the box on the way from a chain to the next.
+    /// Adds the corners of the box that lie on the connection from a chain to the next chain.
     fn add_corners(&self, next: &NextChain, ring: &mut Vec<Point>) {
         let corners = self.corners();
         let is_after = |position: i64| position > next.from;
@@ -62,16 +63,15 @@ impl BoxPart {
     }
 }
 
-/// Returns, for each chain, the chain that follows it. `is_inside` is whether the edges of the box lie in the area. It
-/// is used only if the ends do not show this.
+/// Returns, for each chain, the connection to the chain that follows it. `is_inside` tells whether the edges of the box
+/// lie in the area. It is used only if the ends do not show this.
 fn next_chains(mut ends: Vec<ChainEnd>, is_inside: bool, chains: usize) -> Vec<Option<NextChain>> {
     let mut next = vec![None; chains];
     let mut is_inside = ChainEnd::is_inside_after_last(&ends).unwrap_or(is_inside);
     // The ends that no start has followed yet, and the starts that no end precedes.
     let (mut open, mut first_starts): (Vec<ChainEnd>, Vec<ChainEnd>) = (Vec::new(), Vec::new());
     for index in 0..ends.len() {
-        // Several chains may begin or end at one point. Their ends are taken in an order in which starts and ends
-        // alternate.
+        // Several chains may begin or end at one point. There, the loop visits starts and ends alternately.
         let position = ends[index].position;
         let mut same = ends[index..]
             .iter()

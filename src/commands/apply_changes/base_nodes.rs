@@ -35,9 +35,9 @@ pub(super) enum BaseNodes {
 impl BaseNodes {
     /// Determines which nodes the base contains. If the header does not declare this, looks up a sample of the nodes of
     /// ways; headers written by other programs never declare it. The result is `Needed` if the base has fewer than half
-    /// of these nodes, every way stores locations, and every node of the base has tags or is a member of a relation.
-    /// Otherwise, the result is `Some`. The header of the output declares the result, so that later runs do not have to
-    /// decide again.
+    /// of the nodes of the sample, every way stores locations, and every node of the base has tags or is a member of a
+    /// relation. Otherwise, the result is `Some`. The header of the output declares the result, so that later runs do
+    /// not have to decide again.
     fn of(source: PlannedFile<'_>) -> Result<Self> {
         match LocationForm::of(source.file, source.plan) {
             // A `Plain` base has no ways, because a base whose ways have no locations has been refused.

@@ -25,8 +25,8 @@ pub(super) struct BlobChanges<'c> {
 
 impl<'c> BlobChanges<'c> {
     /// Merges the changes in a range of `set` with the objects of a block. `locations` is `None` unless the coordinates
-    /// in ways are kept up to date. The caller has to find the moved ways. Fails if the objects are out of order or an
-    /// object occurs twice.
+    /// in ways are kept up to date. The caller has to set `moved`. Fails if the objects are out of order or an object
+    /// occurs twice.
     pub(super) fn of_block(
         entry: &BlobEntry,
         block: &Block<'_>,

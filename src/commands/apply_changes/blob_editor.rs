@@ -60,7 +60,7 @@ impl<'a> BlobEditor<'a> {
     /// Executes a step. Returns the outcomes of its blobs, in file order, and the effects of its changes.
     ///
     /// Decoded blobs are copied if none of their objects change. A blob whose objects are all deleted is left out. If
-    /// the step joins several blobs, the new blobs take the place of the first of them.
+    /// the step joins several blobs, the new blobs take the place of the first of the joined blobs.
     pub(super) fn apply(
         &mut self,
         reader: &mut BlobDecoder,
@@ -128,8 +128,8 @@ impl<'a> BlobEditor<'a> {
         Ok((self.encoder.finish()?, created.counts))
     }
 
-    /// Whether coordinates are removed from the ways of a blob. The ways may have none, because the index entry need
-    /// not record whether they have coordinates.
+    /// Whether coordinates are removed from the ways of a blob. Also true for a blob whose ways have no coordinates if
+    /// its index entry does not record that.
     fn drops_locations(&self, entry: &BlobEntry) -> bool {
         self.locations.is_none() && entry.may_have_locations()
     }
@@ -172,8 +172,8 @@ impl<'a> BlobEditor<'a> {
         Ok(())
     }
 
-    /// Encodes the edited block. Copies the unchanged parts of the block. `old` is the blob before the edit; those of
-    /// its compressed segments that stay the same are also copied. Returns `false` if the block has to be rebuilt.
+    /// Encodes the edited block. Copies the unchanged parts of the block. `old` is the blob before the edit. Its
+    /// compressed segments that stay the same are copied, too. Returns `false` if the block has to be rebuilt.
     fn splice(
         &mut self,
         entry: &BlobEntry,
@@ -222,8 +222,8 @@ impl<'a> BlobEditor<'a> {
         Ok(is_spliced)
     }
 
-    /// Adds the objects of the edited block to the encoder one by one. The encoder begins a new block whenever one is
-    /// full.
+    /// Adds the objects of the edited block to the encoder one by one. The encoder begins a new block whenever the
+    /// current block is full.
     fn rebuild(&mut self, block: &Block<'_>, blob: &BlobChanges<'_>) -> FormatResult<()> {
         let moved;
         let block = if blob.moved.is_empty() {

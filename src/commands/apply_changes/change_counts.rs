@@ -12,8 +12,8 @@ pub(super) struct ChangeCounts {
     pub absent: u64,
     /// The number of ways whose coordinates were removed.
     pub locations_dropped: u64,
-    /// The effect on the coordinates in ways and on nodes that only ways need, without
-    /// [`LocationsSummary::members_missing`].
+    /// The effect on the coordinates in ways and on nodes that only ways need. [`LocationsSummary::members_missing`] is
+    /// not counted here.
     pub locations: LocationsSummary,
     /// The ids of nodes whose changes are older than the base. Empty unless the coordinates in ways are kept up to
     /// date.

@@ -16,8 +16,8 @@ pub(super) enum MergedObject<'c> {
 }
 
 /// Merges the objects of a block with changes. Calls `visit` in canonical order with each object, and with each change
-/// that has no object in the block. Unless `visits_rest` is set, the objects after the last change are left out. Fails
-/// if the objects are out of order or an object occurs twice.
+/// that has no object in the block. Unless `visits_rest` is set, the objects after the last change are not visited.
+/// Fails if the objects are out of order or an object occurs twice.
 #[inline]
 pub(super) fn merge_changes<'c>(
     block: &Block<'_>,

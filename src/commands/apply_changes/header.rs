@@ -24,8 +24,8 @@ pub enum HeaderBox {
 }
 
 /// Widens the bounding box in the header so that it contains all changed nodes, because a program that clips to the box
-/// would lose the nodes outside. Nodes that `filter` [excepts](ChangeFilter::widens_box) may lie outside. Removes a box
-/// that crosses the 180th meridian if a changed node lies outside of it.
+/// would lose the nodes outside. The nodes for which [`ChangeFilter::widens_box`] returns `false` may lie outside.
+/// Removes a box that crosses the 180th meridian if a changed node lies outside of it.
 fn widen_box(
     header: &mut HeaderBlock,
     changes: &ChangeSet,
@@ -67,9 +67,10 @@ fn widen_box(
     }
 }
 
-/// Returns the header of the output, and the effect of the changes on its bounding box. The header is the header of the
-/// base with the replication state of the changes and with the fields that the user set. `nodes` is the feature that
-/// declares which nodes of ways the output has; `None` if its ways have no locations.
+/// Returns the header of the output, and the effect of the changes on its bounding box. The header is
+/// [`Options::header`] or, if that is `None`, the header of the base with the replication state of the changes. In both
+/// cases, it also has the fields that the user set. `nodes` is the feature that declares which nodes of ways the output
+/// has; `None` if its ways have no locations.
 pub(super) fn output_header(
     base: &HeaderBlock,
     nodes: Option<&str>,

@@ -19,7 +19,8 @@ pub enum SameVersion {
     /// Keeps the version of the base, unless the one in the change file is a deletion. In change files from
     /// `derive-changes`, a deletion has the same version number as the last version of the object.
     KeepBase,
-    /// Replaces the version of the base with that of the change file, which corrects the history.
+    /// Replaces the version of the base with that of the change file. In this way, a change file can correct the
+    /// history.
     Redact,
 }
 

@@ -156,9 +156,9 @@ impl LocationUpdates {
         Ok(found)
     }
 
-    /// Returns the nodes of the base to remove because they were needed only by ways that the changes replace.
-    /// `released` are the nodes of such ways, and `members` are the nodes that are members of relations after the
-    /// changes. If the base has such nodes, which is rare, reads all ways of the base again.
+    /// Returns the nodes that have to be removed from the base, because only ways that the changes replace needed them.
+    /// `released` are the nodes of these ways, and `members` are the nodes that are members of relations after the
+    /// changes. Nodes to remove are rare. If there may be some, reads all ways of the base again.
     fn released_nodes(
         &self,
         base: &LocatedBase<'_>,
@@ -205,8 +205,8 @@ impl LocationUpdates {
         }
     }
 
-    /// Whether a blob has to be decoded even without changes, because its ways may get other coordinates or its nodes
-    /// may have to be removed.
+    /// Whether a blob has to be decoded even if none of its objects has a change. This is so if its ways may get other
+    /// coordinates, or if its nodes may have to be removed.
     pub(super) fn must_decode(&self, entry: &BlobEntry) -> bool {
         let omitted = self.omitted.as_ref();
         self.may_have_moved_ways(entry)

@@ -9,17 +9,19 @@ use std::path::Path;
 /// The effect of changes on the coordinates in ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct LocationsSummary {
-    /// The number of ways without a change of their own that got new coordinates because their nodes moved.
+    /// The number of ways that got new coordinates because their nodes moved, although the changes do not contain the
+    /// ways.
     pub ways_moved: u64,
     /// The number of references to nodes without a location. In a changed way, a reference counts if the location of
     /// the node is unknown. In any other way, a reference counts if the node lost its location.
     pub missing_references: u64,
-    /// The number of ways with at least one of these references.
+    /// The number of ways with at least one reference that `missing_references` counts.
     pub incomplete_ways: u64,
     /// The number of new or changed nodes that were left out, because they have no tags and are members of no relation,
-    /// and the base does not contain nodes of this kind.
+    /// and the base does not contain such nodes.
     pub nodes_left_out: u64,
-    /// The number of new or changed nodes of this kind that were kept, because they are recent or a way needs them.
+    /// The number of new or changed nodes that were kept although they have no tags and are members of no relation,
+    /// because they are recent or a way needs them.
     pub nodes_kept: u64,
     /// The number of nodes of the base that were removed, because they have become too old, or because no relation or
     /// way needs them any more.

@@ -97,8 +97,9 @@ impl Replaced {
     }
 }
 
-/// Finds nodes whose changes are older than the base, in blobs that contain several kinds of objects. In blobs that
-/// contain only nodes, outdated changes are found when the blobs are written, before the ways.
+/// Finds nodes whose changes are older than the base, in blobs that contain several kinds of objects. Blobs that
+/// contain only nodes are not read: their outdated changes are found when these blobs are written, which happens before
+/// the ways are written.
 pub(super) fn outdated_nodes_in_mixed_blobs(
     source: PlannedFile<'_>,
     changes: &ChangeSet,

@@ -10,8 +10,8 @@ use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block};
 
 /// The nodes to leave out. These nodes have no tags, are members of no relation, and are not recent, and all ways that
-/// refer to them store their locations. A node that was too old already at the time of the base is left out only if the
-/// changes replace an object that needed it.
+/// refer to them store their locations. A node that was already too old at the time of the base's data is left out
+/// only if the changes replace an object that needed it.
 #[derive(Debug)]
 pub(super) struct OmittedNodes {
     /// The nodes that are members of relations after the changes.
@@ -55,10 +55,10 @@ impl OmittedNodes {
 pub(super) struct LeavingRule<'r> {
     /// The nodes that are members of relations after the changes.
     pub members: &'r IdSet,
-    /// The nodes that relations or ways needed before the changes. They go unless they are recent.
+    /// The nodes that relations or ways needed before the changes. They are removed unless they are recent.
     pub no_longer_needed: &'r IdSet,
-    /// The rule for the age. Nodes that are not in `no_longer_needed` go if they have become too old since the time in
-    /// the header of the base.
+    /// The rule for the age of nodes. Nodes that are not in `no_longer_needed` are removed if they have become too old
+    /// since the time in the base's header.
     pub recent: RecentNodes,
 }
 
@@ -82,7 +82,7 @@ impl LeavingRule<'_> {
             || self.no_longer_needed.contains(id) && !self.recent.is_recent(timestamp)
     }
 
-    /// Returns the ids of the nodes of a block that are removed, each with whether the node has a location.
+    /// Returns the ids of the nodes of a block that are removed, and for each node whether it has a location.
     fn released_nodes(&self, block: &Block<'_>) -> FormatResult<Vec<(i64, bool)>> {
         let mut candidates = Vec::new();
         block.for_each_node(|id, location, has_tags| {
@@ -119,7 +119,7 @@ pub(super) struct LeavingNodes {
 }
 
 impl LeavingNodes {
-    /// Finds the nodes. Reads the blobs of the base that may contain some of them.
+    /// Finds the nodes in those blobs of the base that may contain some of them.
     pub(super) fn find(source: PlannedFile<'_>, rule: &LeavingRule<'_>) -> Result<Self> {
         let mut leaving = Self::default();
         if !rule.recent.examines_base() && rule.no_longer_needed.is_empty() {

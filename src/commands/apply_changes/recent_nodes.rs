@@ -1,10 +1,10 @@
-//! The rule for how long changed nodes stay in a file without the nodes that only ways need.
+//! The rule that decides how long changed nodes stay in a file that otherwise lacks the nodes that only ways need.
 //!
 //! A node can come with one change file, and its way with a later one. Whether the node of a change stays depends only
 //! on the node and on the header of the output. A node of the base is removed when it has become too old since the time
 //! in the header of the base. Each node becomes too old in exactly one run, so the result does not depend on how the
-//! changes are divided into runs. A node that was too old before is in the base for another reason, such as a relation
-//! that an extract does not have, and stays.
+//! changes are divided into runs. A node that was already too old at the time in the header of the base is there for
+//! another reason, and stays. For example, it can be a member of a relation that an extract lacks.
 
 use crate::pbf::BlobEntry;
 
@@ -156,7 +156,8 @@ mod tests {
             let parts = days.filter(|rule| goes(*rule, day)).count();
             assert_eq!(parts, usize::from(goes(rule, day)), "{day}");
         }
-        // The timestamp in the header goes back, or the base has none.
+        // No node of the base becomes too old if the output has an older timestamp than the base, or if the base has no
+        // timestamp.
         assert!(!RecentNodes::new(30, Some(NOON), Some(99 * DAY), true).examines_base());
         assert!(!RecentNodes::new(30, None, Some(NOON), true).examines_base());
         // With fewer days than the default, nodes that the default has kept are removed, too.

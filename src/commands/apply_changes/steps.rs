@@ -74,7 +74,7 @@ impl ApplyStep {
 }
 
 /// Assigns every change to a blob or to a gap between blobs, and returns the steps. The changes of a gap go to an
-/// adjacent blob if it has room, and become new blobs otherwise. `is_rewritten` returns whether a blob has to be
+/// adjacent blob if the blob has room, and become new blobs otherwise. `is_rewritten` returns whether a blob has to be
 /// decoded even without changes.
 pub(super) fn plan_steps(
     plan: &BlobPlan,
@@ -147,8 +147,8 @@ struct StepList {
     steps: Vec<ApplyStep>,
     /// The number of objects of a full blob, for each kind.
     full: [u32; 3],
-    /// The last blobs, which are of one kind and may be joined, each with its changes; `None` for a blob that is copied
-    /// unless it is joined.
+    /// The blobs that were added last and may be joined. All are of one kind. Each has its changes, or `None` if the
+    /// blob is copied unless it is joined.
     run: Vec<(BlobEntry, Option<Range<usize>>)>,
     /// The number of objects in `run`, plus one for each change, because a change may add an object.
     count: u32,
@@ -159,7 +159,8 @@ struct StepList {
 impl StepList {
     /// Creates a list without steps. A blob is full if it has as many objects as the largest blob of its kind, so a
     /// file that was written with small blobs keeps its blob size. The number of objects of a full blob is at most
-    /// [`TARGET_ELEMENTS`], and at least a quarter of it, for files in which all blobs have become small.
+    /// [`TARGET_ELEMENTS`], and at least a quarter of it. The minimum is for files in which all blobs have become
+    /// small.
     fn of(plan: &BlobPlan) -> Self {
         let mut full = [TARGET_ELEMENTS as u32 / 4; 3];
         for entry in &plan.entries {
@@ -180,7 +181,7 @@ impl StepList {
         self.steps.push(ApplyStep::Insert(changes));
     }
 
-    /// Adds a blob with its changes; `None` for a blob that is copied unless it is joined.
+    /// Adds a blob with its changes. `changes` is `None` for a blob that is copied unless it is joined.
     fn add_blob(&mut self, entry: BlobEntry, changes: Option<Range<usize>>) {
         let full = entry
             .kinds

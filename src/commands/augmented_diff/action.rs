@@ -46,7 +46,7 @@ pub(super) trait Encoder {
 
     /// Notes that a group of changes creates an object and deletes it again.
     fn note_created_and_deleted(&mut self, _group: Option<i64>, _key: TypeThenId) {
-        // Most outputs have nothing to say about such objects.
+        // Most outputs do not mention such objects.
     }
 
     /// Returns the approximate encoded size in bytes of the actions since the last call of [`take`](Self::take).
@@ -57,7 +57,7 @@ pub(super) trait Encoder {
 
     /// Removes and returns the counts of tags and objects that were left out since the last call.
     fn take_left_out(&mut self) -> LeftOut {
-        // XML has all tags, and tiles have none.
+        // The default is for XML, which has all tags, and for tiles, which have none.
         LeftOut::default()
     }
 }

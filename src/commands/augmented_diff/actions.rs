@@ -1,4 +1,4 @@
-//! Finds the actions in order of kind and id.
+//! Finds the actions of an augmented diff, in the order of kinds and ids.
 
 use super::action::{Action, Encoder, LeftOut, SendPart};
 use super::filter::Filter;
@@ -19,7 +19,8 @@ use std::ops::Range;
 
 /// Consecutive objects of the base and consecutive changes, which one worker examines.
 struct Item<'k> {
-    /// The objects; `None` for changes before, between or after the parts of objects.
+    /// The objects; `None` if the item has only changes of objects before, between or after the parts of the base's
+    /// objects.
     objects: Option<&'k KeptPart>,
     /// The indices of the changes. If there are objects, these are the changes from the first to the last object.
     changes: Range<usize>,
@@ -38,8 +39,8 @@ impl WorkItem for Item<'_> {
 }
 
 /// The size in bytes at which the encoded actions of an item are sent. An item is sent in parts, because a relation
-/// with the geometry of its members is far longer than in the base, and any number of relations may have the same
-/// members.
+/// with the geometry of its members is far longer than the relation in the base, and any number of relations may have
+/// the same members.
 const PART: usize = 1 << 20;
 
 /// The source of the actions: the base, the findings, and the rules that select actions.
@@ -172,13 +173,13 @@ impl Effects {
     }
 }
 
-/// Finds and encodes the actions of items.
+/// A finder of actions, which also encodes them.
 struct Finder<'w, 'c, E: Encoder> {
     findings: &'w Findings<'c>,
     filter: &'w Filter,
     encoder: &'w mut E,
     send: &'w SendPart<'w, E::Part>,
-    /// The first failure to send a part. After it, no more actions are encoded.
+    /// The first error in encoding or sending actions. After an error, no more actions are encoded.
     sent: Result<()>,
     summary: Summary,
 }
@@ -329,7 +330,7 @@ impl<E: Encoder> Finder<'_, '_, E> {
                     }
                 }
                 if self.filter.follows_routes && routes.is_affected(object.id) {
-                    // Where routes are followed, the changes are made in one step.
+                    // If routes are followed, all changes are made in one step, which has the number 0.
                     add(0);
                 }
             }

@@ -23,13 +23,13 @@ pub trait ActionMaker: Send {
     fn is_full(&self) -> bool;
 }
 
-/// Makes batches of the actions that change files cause on a file of current data. The order is nodes, ways, relations,
-/// and each kind by id. `base` and `changes` are as in [`Options`](super::Options).
+/// Makes batches of the actions that result from applying change files to a file of current data. The actions are
+/// ordered by kind (nodes, ways, relations) and id. `base` and `changes` are as in [`Options`](super::Options).
 ///
-/// Threads make batches in advance: up to two for each thread, and those of the actions that are being processed. The
-/// threads end when the iterator is dropped. The memory is that of [`run`](super::run), and that of the batches.
-/// Temporary files are in the directory for temporary files of the system. The errors are those of [`run`](super::run).
-/// They are items of the iterator.
+/// Threads make batches in advance: up to two for each thread, in addition to the batches of the actions that are being
+/// processed. The threads end when the iterator is dropped. The memory is that of [`run`](super::run) plus that of the
+/// batches. Temporary files are in the directory for temporary files of the system. The errors are those of
+/// [`run`](super::run). They are items of the iterator.
 pub fn batches<M: ActionMaker>(
     base: impl Into<PathBuf>,
     changes: Vec<PathBuf>,

@@ -1,4 +1,4 @@
-//! Writes groups of changes, by user or by changeset.
+//! Writes groups of changes: one group for each user, or one for each changeset.
 
 use crate::error::Result;
 use crate::formats::TextOutput;

@@ -1,4 +1,4 @@
-//! Augmented diffs as features: GeoJSON, GeoJSON text sequences, CSV, and Parquet. From them, another program can keep
+//! Augmented diffs as features: GeoJSON, GeoJSON text sequences, CSV, and Parquet. Another program can use them to keep
 //! a table of features up to date.
 
 use super::Summary;
@@ -30,7 +30,7 @@ use std::convert::identity;
 /// Builds the rows of actions. `encode` turns rows into a part of an output.
 struct Rows<F> {
     geometries: ObjectGeometries,
-    /// Whether rows have all tags of objects.
+    /// Whether rows have all tags of objects, including the tag `type` of areas.
     has_all_tags: bool,
     rows: Vec<ActionRow>,
     /// The size in bytes of the rows.
@@ -160,7 +160,7 @@ impl<F> Rows<F> {
     }
 }
 
-/// Returns the size in bytes of the row of an action, with all tags.
+/// Returns the size in bytes of the row of an action. All tags count, even those that the row leaves out.
 fn row_size(action: &Action<'_>, (old, new): &GeometryPair) -> u64 {
     let states = action.old.iter().chain([&action.new]);
     let tags = states.map(|state| tags_size(state.object.tags.iter().copied()));
@@ -174,7 +174,7 @@ fn is_relation_area(object: &Object<'_>) -> bool {
     object.kind() == ObjectKind::Relation && is_area(object.tags.iter().copied())
 }
 
-/// The form of actions as text.
+/// The text format in which actions are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FeedForm {
     /// A collection of GeoJSON features.
@@ -186,7 +186,8 @@ pub(super) enum FeedForm {
 }
 
 impl FeedForm {
-    /// Returns the text before the first action, between two parts of the actions, and after the last one.
+    /// Returns the text before the first action, the text between two encoded parts, and the text after the last
+    /// action.
     fn frame(self) -> [Cow<'static, str>; 3] {
         match self {
             Self::Collection => FeatureFormat::GeoJson
@@ -255,7 +256,8 @@ pub(super) fn write_text(
     Ok(summary)
 }
 
-/// The maximum memory in bytes for the changes from which a list is made. A list shows only a few of these changes.
+/// The maximum memory in bytes for the changes from which [`list`] makes an [`ActionList`]. The limit can be low,
+/// because the list shows only a few of these changes.
 pub(super) const MAX_CHANGES: u64 = 256 << 20;
 
 /// Actions as GeoJSON features, up to the number that a page can hold.
@@ -350,7 +352,7 @@ impl Encoder for ActionIds {
     }
 }
 
-/// Groups the actions. Returns the groups, and a summary with the numbers of actions.
+/// Groups the actions by user or by changeset. Returns the groups, and a summary with the numbers of actions.
 pub(super) fn group(source: ActionSource<'_>, by: GroupBy) -> Result<(Vec<EditGroup>, Summary)> {
     let mut groups = EditGroups::new(by);
     let summary = encode_rows(source, unencoded_rows, |rows: Vec<_>| {

@@ -1,4 +1,4 @@
-//! Selects the actions that are written, by the options of the user.
+//! Selects the actions to write, according to the options of the user.
 
 use super::Selection;
 use super::action::Action;
@@ -15,21 +15,21 @@ use crate::pbf::Object;
 pub(super) struct Filter {
     direct_only: bool,
     kinds: Option<KindSet>,
-    /// Whether the change of a route concerns the routes in which it is nested.
+    /// Whether a change of a route also counts as a change of the routes that contain it.
     pub follows_routes: bool,
-    /// Whether to ignore a tag if an earlier tag of the object has the same key. Such tags are not written.
+    /// Whether to ignore a tag if an earlier tag of the object has the same key. Outputs of features omit such tags.
     ignores_repeated_keys: bool,
     region: Option<RegionFilter>,
     tags: ObjectFilter,
 }
 
-/// A region, and the data that decide whether an area contains it.
+/// A region, and the data needed to decide whether an area contains it.
 struct RegionFilter {
     region: Region,
     /// A point of each polygon of the region.
     points: Vec<Point>,
     rules: FeatureRules,
-    /// Whether the routes that are nested in a route are parts of it.
+    /// Whether the lines of a route include those of the routes that are nested in it.
     follows_routes: bool,
 }
 
@@ -143,7 +143,7 @@ struct Outlines<'p> {
     points: &'p [Point],
     /// For each point, whether the outlines enclose it on the map.
     on_map: Vec<bool>,
-    /// For each point, whether the answer is different if the outlines are not cut at the antimeridian.
+    /// For each point, whether `on_map` would be different if the outlines were not cut at the antimeridian.
     differs: Vec<bool>,
     /// The number of segments across the antimeridian. It is odd if the area goes around a pole; such an area is not
     /// cut.

@@ -33,7 +33,7 @@ const RELATION_MEMORY: u64 = 96 << 20;
 /// The objects that are written, and their geometry.
 pub(super) struct Findings<'c> {
     pub history: History<'c>,
-    /// The objects of the base with a change, the ways with a changed node, and the relations with a changed or
+    /// The objects of the base that have a change, the ways with a changed node, and the relations with a changed or
     /// reshaped member.
     pub kept: KeptObjects,
     pub reshaped: Reshaped,
@@ -50,11 +50,12 @@ pub(super) struct Findings<'c> {
 }
 
 /// A relation is written with the geometry of its members only if these members have at most this many nodes together.
-/// A member counts as often as the relation has it.
+/// A member that occurs several times counts each time.
 const MAX_MEMBER_NODES: usize = 1_000_000;
 
 impl Findings<'_> {
-    /// Returns whether a relation at a moment is written with the geometry of its members.
+    /// Returns whether a relation, in its state at `moment`, is written with the geometry of its members. The module
+    /// `history` defines moments.
     pub(super) fn member_geometry(&self, object: &Object<'_>, moment: u32) -> MemberGeometry {
         let ObjectBody::Relation { members } = &object.body else {
             return MemberGeometry::Known;
@@ -75,7 +76,7 @@ impl Findings<'_> {
         MemberGeometry::Known
     }
 
-    /// Returns the number of nodes of a member way at a moment.
+    /// Returns the number of nodes of a member way at `moment`.
     fn node_count(&self, way: i64, moment: u32) -> usize {
         match self.history.last_change(ObjectKind::Way, way, moment) {
             Some(change) => match self.history.changes.object(change).body {
@@ -103,7 +104,7 @@ pub(super) enum MemberGeometry {
 pub(super) struct GeometryNeeds {
     /// The members of a relation are read only if there are at most this many.
     pub max_members: u64,
-    /// Whether the lines of routes include the lines of nested routes. If so, the changes must be made in one step.
+    /// Whether the lines of routes include the lines of nested routes. If so, the changes must be treated as one step.
     pub follows_routes: bool,
 }
 
@@ -240,7 +241,7 @@ impl BlockObserver for Search<'_, '_> {
     }
 }
 
-/// The search for relations, and for the nodes and ways that the geometry of all objects needs.
+/// The search for relations, and for the nodes and ways that the geometries of the found objects need.
 struct Needs<'s, 'c> {
     base: &'s Base<'s>,
     history: History<'c>,
@@ -348,8 +349,9 @@ impl Needs<'_, '_> {
     }
 }
 
-/// The maximum memory in bytes for the states of nodes: for each byte of the base, and for each byte of the changes in
-/// memory. Real files need at most an eighth of it.
+/// The states of nodes are in proportion to the size of the files if they take at most `NODE_MEMORY_PER_BYTE` bytes for
+/// each byte of the base, and `NODE_MEMORY_OF_CHANGES` bytes for each byte of the changes in memory. Real files need at
+/// most an eighth of this maximum.
 const NODE_MEMORY_PER_BYTE: u64 = 64;
 const NODE_MEMORY_OF_CHANGES: u64 = 4;
 

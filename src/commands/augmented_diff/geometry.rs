@@ -30,12 +30,12 @@ pub(super) struct NeededNodes {
     /// The nodes whose location is needed. Of the other nodes in `all`, only the version is needed, because their ways
     /// store the location.
     unlocated: IdSet,
-    /// Whether the locations that ways of the base store are used without reading the nodes.
+    /// Whether a location stored in a way of the base is used, so that the node need not be read for its location.
     takes_stored: bool,
 }
 
 impl NeededNodes {
-    /// Creates an empty set. `takes_stored` is whether the locations that ways of the base store are used.
+    /// Creates an empty set. `takes_stored` is whether the locations stored in ways of the base are used.
     pub(super) fn new(takes_stored: bool) -> Self {
         Self {
             takes_stored,
@@ -70,13 +70,13 @@ impl NeededNodes {
     }
 }
 
-/// The nodes of ways of the base that a thread has found. A block of 32 MiB may have 30 million of them.
+/// The nodes that a thread has found in ways of the base. The ways of a block of 32 MiB may have 30 million nodes.
 #[derive(Debug, Default)]
 pub(super) struct NodesOfWays {
-    /// The nodes that are not in a batch yet: those whose location is needed, and those whose location is taken from
-    /// their way.
+    /// The nodes that are not in a batch yet, in two lists: first the nodes whose location is needed, then the nodes
+    /// whose location is taken from their way.
     last: [Vec<i64>; 2],
-    /// The batches of the other nodes, divided in the same way.
+    /// The batches of all other nodes, in two lists like `last`.
     batches: [Vec<IdBatch>; 2],
 }
 
@@ -109,7 +109,7 @@ impl NodesOfWays {
 pub(super) struct Nodes {
     needed: RankSet,
     unlocated: IdSet,
-    /// Whether a location that a way of the base stores takes precedence over that of the node.
+    /// Whether the location stored in a way of the base takes precedence over the location of the node.
     takes_stored: bool,
     /// The states in the base, by the ranks of the ids in `needed`; `None` for a node that the base does not have.
     states: Vec<Option<NodeState>>,
@@ -170,7 +170,8 @@ impl Nodes {
         rank.and_then(|rank| self.states[rank as usize])
     }
 
-    /// Returns a node of a way at a moment. `given` is the location that the way stores, if it is a way of the base.
+    /// Returns a node of a way at a moment. `given` is the location that the way stores for the node, if the way is
+    /// from the base.
     pub(super) fn node_at(
         &self,
         id: i64,
@@ -195,7 +196,8 @@ impl Nodes {
         }
     }
 
-    /// Returns the location of a node in the base. `given` is its location in a way of the base.
+    /// Returns the location of a node in the base. `state` is the state of the node, and `given` is the location that a
+    /// way of the base stores for it.
     fn location_in_base_or(
         &self,
         state: Option<NodeState>,
@@ -205,7 +207,7 @@ impl Nodes {
         base_location(self.takes_stored, location, given)
     }
 
-    /// Returns the location of a node at a moment. `given` is its location in a member way of the base.
+    /// Returns the location of a node at a moment. `given` is the location that a member way of the base stores for it.
     pub(super) fn location_at(
         &self,
         id: i64,
@@ -263,7 +265,7 @@ impl StoredWays {
 
     /// Adds a way with its nodes, and with their locations if the way has them. Does not check the nodes and locations.
     pub(super) fn push(&mut self, id: i64, way: StoredWay<'_>) -> FormatResult<()> {
-        // The ways of one blob have at most 32 MiB.
+        // The ways of one blob have at most 32 MiB, so the offset fits in 32 bits.
         self.ways.push((id, self.bytes.len() as u32));
         way.append_kept_way(&mut self.bytes)
     }
@@ -274,8 +276,8 @@ impl StoredWays {
         self.bytes.shrink_to_fit();
     }
 
-    /// Selects the ways whose ids are in `wanted`. `takes_stored` is whether the locations that they store are used.
-    /// Fails if their nodes or locations are malformed; the error names the blob of `base`.
+    /// Selects the ways whose ids are in `wanted`. `takes_stored` is whether the locations stored in the ways are used.
+    /// Fails if the nodes or locations of a selected way are malformed; the error names the blob of `base`.
     pub(super) fn select(
         self,
         base: &Input,

@@ -1,5 +1,5 @@
-//! The files of groups of changes. If an earlier run wrote the file of a changeset, the file is continued: it has each
-//! object once, with its first old state and its last new state.
+//! The files of groups of changes. If an earlier run wrote the file of a changeset, the file is continued: the result
+//! has each object once, with the first old state and the last new state of the object.
 //!
 //! The text of an action is written in pieces. The whole text is held only if the file of an earlier run has an action
 //! of the same object.
@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// The kind of an object and the rank of its id, in the order of actions in a file.
+/// The kind of an object and the rank of its id. The actions in a file are in ascending order of this key.
 pub(super) type ActionKey = (u8, u64);
 
 /// The kind of groups that get files.
@@ -163,7 +163,7 @@ impl GroupFile {
         }
     }
 
-    /// Creates the file, and writes the text before the actions.
+    /// Creates the file, and writes the text that precedes the actions.
     fn open(&mut self, update: &mut OutputDirectory) -> Result<()> {
         let output = update.open(Path::new(&self.name))?;
         let mut output = TextOutput::from_open_output(output, TextCompression::None);

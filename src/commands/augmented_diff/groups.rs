@@ -29,7 +29,8 @@ struct GroupRows<'s> {
     rows: PieceRows<'s>,
 }
 
-/// Rows with the texts of actions. A row has the key of the object, the number of a piece of the text, and the piece.
+/// Rows with the texts of actions. A long text is divided into pieces, each in a row of its own. A row has the key of
+/// the object, the number of the piece, and the piece.
 struct PieceRows<'s> {
     rows: RowBatch,
     replaced: u64,
@@ -55,7 +56,7 @@ impl Encoder for GroupRows<'_> {
             piece += 1;
         });
         rows.push_text(group, key, piece, &mut self.xml);
-        // The sorter reports an error only when it is asked. This check makes a long text fail at once.
+        // Adding rows does not report errors of the sorter, so they are checked after each action.
         self.rows.sorter.check_for_error()
     }
 
@@ -67,7 +68,7 @@ impl Encoder for GroupRows<'_> {
     }
 
     fn len(&self) -> usize {
-        // The rows go to the sorter.
+        // The rows go to the sorter, and not to the caller of `take`.
         0
     }
 

@@ -33,7 +33,7 @@ pub(super) enum Replaces {
 }
 
 impl Replaces {
-    /// Returns the status of a change of an object that the base has, with the metadata `info`.
+    /// Returns the status of a change whose object is in the base. `info` is the object's metadata in the base.
     pub(super) fn status(self, change: &Change, info: &Info<'_>) -> Status {
         match self {
             Self::Always => Status::Replaces,
@@ -48,19 +48,20 @@ impl Replaces {
 pub(super) struct Steps {
     /// For each change, the number of its step; empty if there is one step.
     of_change: Vec<u32>,
-    /// For each step, the group of changes that it belongs to; empty if there is one step.
+    /// For each step, the number of the changeset or of the change file that its changes belong to; empty if there is
+    /// one step.
     groups: Vec<i64>,
 }
 
-/// The largest number of a changeset.
+/// The largest changeset number that is accepted.
 const MAX_CHANGESET: i64 = 1 << 60;
 
-/// The sort key of a step: its time, its number among the steps of this time, and the group of its changes.
+/// The sort key of a step: its time, its rank among the steps with this time, and the group of its changes.
 type StepKey = (i64, i32, i64);
 
 impl Steps {
-    /// Puts all changes with the same time and the same changeset into one step. The groups are the changesets. Steps
-    /// are in the order of their times; changes without a time come first. Fails if a change has no changeset.
+    /// Puts all changes with the same time and the same changeset into one step. The group of a step is its changeset.
+    /// Steps are in the order of their times; changes without a time come first. Fails if a change has no changeset.
     pub(super) fn by_changeset(changes: &ChangeSet) -> Result<Self> {
         Self::grouped_by(changes, |change| match change.changeset() {
             Some(changeset) if (0..=MAX_CHANGESET).contains(&changeset) => {
@@ -79,15 +80,15 @@ impl Steps {
         })
     }
 
-    /// Puts all changes of a file into one step. The groups are the numbers of the files.
+    /// Puts all changes of a file into one step. The group of a step is the number of its file.
     pub(super) fn by_file(changes: &ChangeSet) -> Result<Self> {
         Self::grouped_by(changes, |change| {
             Ok((change.file.into(), change.file.into()))
         })
     }
 
-    /// Puts all changes with the same time and group into one step. If the times of an object contradict the order of
-    /// its versions, its earlier versions get earlier steps.
+    /// Puts all changes with the same time and group into one step. A version of an object never gets a later step than
+    /// the next version, even if their times contradict this order.
     fn grouped_by(
         changes: &ChangeSet,
         key_of: impl Fn(&Change) -> Result<(i64, i64)>,
@@ -137,19 +138,20 @@ pub(super) struct History<'c> {
     pub changes: &'c ChangeSet,
     pub steps: Steps,
     replaces: Replaces,
-    /// Whether the base may lack nodes as objects. Their locations are then in its ways.
+    /// Whether the base may lack nodes to which its ways refer. The ways then store the locations of these nodes.
     may_lack_nodes: bool,
     /// For each change, the result of comparing it with the object in the base.
     pub status: Vec<Status>,
-    /// For each change, whether it has an effect. Kinds are [settled](Self::decide_effects) one after another.
+    /// For each change, whether it has an effect. [`decide_effects`](Self::decide_effects) sets the flags of one kind
+    /// at a time.
     has_effect: Vec<bool>,
-    /// For each kind, the objects with a change that has an effect.
+    /// For each kind, the ids of the objects that have a change with an effect.
     changed: [IdSet; 3],
 }
 
 impl<'c> History<'c> {
-    /// Creates a history for which no object of the base is known yet. `may_lack_nodes` is set if ways of the base may
-    /// have nodes that are not in the base as objects.
+    /// Creates a history for which no object of the base is known yet. `may_lack_nodes` tells whether the base may lack
+    /// nodes to which its ways refer.
     pub(super) fn new(
         changes: &'c ChangeSet,
         steps: Steps,
@@ -168,7 +170,7 @@ impl<'c> History<'c> {
         }
     }
 
-    /// Returns the status of a change of an object that the base has, with the metadata `info`.
+    /// Returns the status of a change whose object is in the base. `info` is the object's metadata in the base.
     pub(super) fn status_in_base(&self, index: usize, info: &Info<'_>) -> Status {
         self.replaces.status(self.change(index), info)
     }
@@ -216,7 +218,7 @@ impl<'c> History<'c> {
         self.replaces == Replaces::IfNewer
     }
 
-    /// Returns the ids of the objects of a kind with a change that has an effect.
+    /// Returns the ids of those objects of a kind that have a change with an effect.
     pub(super) fn changed_ids(&self, kind: ObjectKind) -> &IdSet {
         &self.changed[kind as usize]
     }
@@ -231,7 +233,7 @@ impl<'c> History<'c> {
         &self.changes.changes()[index]
     }
 
-    /// Returns the changes with an effect among those with the given indices, each with its step.
+    /// Returns those of the changes with the given indices that have an effect, each with its step.
     pub(super) fn effective_changes(
         &self,
         indices: Range<usize>,
@@ -240,7 +242,7 @@ impl<'c> History<'c> {
         with_effect.map(|index| (self.steps.step_of_change(index), self.change(index)))
     }
 
-    /// Returns the last change of an object before a moment; `None` if the object is as in the base.
+    /// Returns the last change of an object before a moment; `None` if the object is still as in the base.
     pub(super) fn last_change(&self, kind: ObjectKind, id: i64, moment: u32) -> Option<&'c Change> {
         if !self.changed_ids(kind).contains(id) {
             return None;

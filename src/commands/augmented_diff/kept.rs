@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// The maximum size in bytes of the rows that are held in memory. Further rows go to a temporary file.
 const MEMORY: usize = 32 << 20;
-/// The size in bytes up to which rows of several blobs make up one part.
+/// The maximum total size in bytes of the rows that are combined into one part.
 pub(super) const PART: usize = 64 << 10;
 
 /// The rows of objects of one kind, which a worker collects in file order.
@@ -75,7 +75,7 @@ pub(super) struct KeptPart {
 }
 
 impl KeptObjects {
-    /// Creates an empty list. A temporary file for rows that do not fit into memory is in `directory`.
+    /// Creates an empty list. Rows that do not fit into memory go to a temporary file in `directory`.
     pub(super) fn new(directory: &Path) -> Self {
         Self {
             parts: Vec::new(),
@@ -145,7 +145,7 @@ impl KeptObjects {
     }
 }
 
-/// Calls `take` with the objects of rows.
+/// Calls `take` with the object of each row.
 fn for_each_object(
     bytes: &[u8],
     kind: ObjectKind,

@@ -28,7 +28,7 @@ pub(crate) struct ChangedNodes {
 pub(super) struct NodeTally {
     /// The states in the base.
     pub states: FxHashMap<i64, NodeState>,
-    /// The status of the changes, by their indices.
+    /// The index and the status of each change.
     pub status: Vec<(usize, Status)>,
     pub kept: KeptObjects,
     /// The numbers of the blobs that were searched.

@@ -18,15 +18,14 @@ use std::borrow::Cow;
 /// The findings in one blob of the base: relations that changes concern, and nested relations that geometries need.
 #[derive(Default)]
 pub(super) struct FoundRelations {
-    /// The status of changes of relations, by the indices of the changes.
+    /// The indices of the changes of relations, each with the status of the change.
     pub status: Vec<(usize, Status)>,
     pub kept: KeptRows,
     /// The ids of the ways that are members of the relations that changes concern.
     pub ways: DistinctList<i64>,
     /// The ids of the nodes that are members of the relations that changes concern.
     pub nodes: DistinctList<i64>,
-    /// The needed relations that are nested in routes, each with the members that are part of the lines of these
-    /// routes.
+    /// The needed relations that are nested in routes. Each has the members that it adds to the lines of these routes.
     pub nested: Vec<(i64, Vec<RouteMember>)>,
 }
 
@@ -34,11 +33,11 @@ pub(super) struct FoundRelations {
 pub(super) struct ChangedMembers<'m, 'c> {
     pub history: &'m History<'c>,
     nodes: SparseIds<'m>,
-    /// The ways that have changed or have another shape.
+    /// The ways that have changed, or whose shape has changed because their nodes moved.
     ways: SparseIds<'m>,
     /// The relations with a change.
     pub relations: IdSet,
-    /// The members of a relation are read only if there are at most this many.
+    /// If a relation has more members than this, its members are not read.
     pub max_members: u64,
 }
 
@@ -55,7 +54,7 @@ impl<'m, 'c> ChangedMembers<'m, 'c> {
         }
     }
 
-    /// Whether a member has changed, or is a way with another shape.
+    /// Whether a member has changed, or is a way whose shape has changed because its nodes moved.
     pub(super) fn has(&self, kind: ObjectKind, id: i64) -> bool {
         match kind {
             ObjectKind::Node => self.nodes.contains(id),
@@ -101,7 +100,7 @@ impl FoundRelations {
 }
 
 /// Reads all relations of the base. Blobs that are not in the cache `read` are read from the file. Calls `take` for
-/// each blob, with the relations that changes concern and the relations of `routes`.
+/// each blob, with the relations that changes concern and the nested relations that `routes` names.
 pub(super) fn find_relations(
     base: &Base<'_>,
     read: &PayloadCache,

@@ -20,7 +20,7 @@ impl Reshaped {
         }
     }
 
-    /// Returns the ways.
+    /// Returns the ids of the ways.
     pub(super) fn ids(&self) -> impl Iterator<Item = i64> + '_ {
         self.ids.ids()
     }

@@ -1,4 +1,4 @@
-//! Finds the routes that changes of other routes concern.
+//! Finds the routes that are affected by changes of other routes.
 
 use super::Base;
 use super::relations::ChangedMembers;
@@ -13,7 +13,8 @@ use crate::pbf::{Object, ObjectBody};
 /// The routes that contain other relations.
 #[derive(Default)]
 pub(super) struct RouteGraph {
-    /// Sorted pairs of a relation and a member relation that is a part of its line, in the base or in a change.
+    /// Sorted pairs of the ids of a relation and of a member relation. The relation is in the base or in a change, and
+    /// its line includes the line of the member relation.
     members: Vec<(i64, i64)>,
     /// The pairs of `members` that are in the base, with the member relation first. Sorted.
     parents: Vec<(i64, i64)>,
@@ -23,7 +24,7 @@ pub(super) struct RouteGraph {
     large: IdSet,
     /// The relations that become lines, contain other relations, and have a change or a changed member.
     concerned: IdSet,
-    /// The relations of the base that have a member way with a change or with another shape.
+    /// The relations of the base with a member way that has a change, or that gets another shape.
     touched: IdSet,
 }
 
@@ -143,8 +144,8 @@ impl RouteGraph {
         }
     }
 
-    /// Returns the relations of the base that become lines, and in which a relation of `changed` or a relation with a
-    /// changed member way is nested.
+    /// Returns the relations of the base that become lines, and in which one of the following is nested: a relation of
+    /// `changed`, or a relation with a changed member way.
     pub(super) fn affected_relations(&self, changed: &IdSet) -> IdSet {
         let found = reachable(&self.parents, changed.ids().chain(self.touched.ids()));
         found.ids().filter(|id| self.lines.contains(*id)).collect()
@@ -152,7 +153,7 @@ impl RouteGraph {
 }
 
 /// Returns the ids that are reachable from the ids of `start` by one or more pairs. A pair leads from its first to its
-/// second id. The pairs are in order.
+/// second id. The pairs must be sorted.
 fn reachable(pairs: &[(i64, i64)], start: impl Iterator<Item = i64>) -> IdSet {
     let (mut found, mut left) = (IdSet::default(), start.collect::<Vec<_>>());
     while let Some(id) = left.pop() {

@@ -1,4 +1,4 @@
-//! The lines of routes that contain other routes, before and after the changes. The lines are as in an export.
+//! The lines of routes that contain other routes, before and after the changes. An export makes the same lines.
 
 use super::history::History;
 use crate::area::{NestedRelations, RouteMember};
@@ -9,7 +9,7 @@ use crate::osm::ObjectKind;
 use crate::pbf::{Object, ObjectBody};
 use std::sync::Arc;
 
-/// The relations of the base that the geometries of routes need.
+/// The relations of the base that are needed for the geometries of routes.
 #[derive(Default)]
 pub(super) struct NeededRoutes {
     /// The routes that may get another line because a route that is nested in them changes.
@@ -18,7 +18,7 @@ pub(super) struct NeededRoutes {
     pub nested: IdSet,
 }
 
-/// The relations that are nested in written routes. Changes are made in one step.
+/// The relations that are nested in written routes, before and after all changes. States in between are not kept.
 #[derive(Default)]
 pub(super) struct Routes {
     affected: IdSet,
@@ -28,8 +28,8 @@ pub(super) struct Routes {
 
 impl Routes {
     /// Collects nested relations. `affected` are the routes in which a changed route is nested. `needed` are the ids of
-    /// the nested relations, and `in_base` has the members of the nested relations that are in the base. It must have
-    /// been decided which changes of relations have an effect.
+    /// the nested relations, and `in_base` has the members of the nested relations that are in the base. `history` must
+    /// already know which changes of relations have an effect.
     pub(super) fn new(
         affected: IdSet,
         needed: &IdSet,
@@ -70,7 +70,7 @@ impl Routes {
     }
 
     /// Returns the ids of the ways of a route and of the relations nested in it, at a moment. Returns an empty list for
-    /// a route without relations, and for other objects.
+    /// a route without member relations, and for an object that is not a route.
     pub(super) fn way_ids_at(&self, route: &Object<'_>, moment: u32) -> Vec<i64> {
         match &route.body {
             ObjectBody::Relation { members }
@@ -96,7 +96,7 @@ pub(super) fn is_line_relation(relation: &Object<'_>) -> bool {
     type_of.is_some_and(|(_, value)| LINE_RELATIONS.contains(value))
 }
 
-/// Returns the members of a relation that are part of the lines of the routes that contain the relation.
+/// Returns the members that a relation adds to the line of a route in which it is nested.
 pub(super) fn route_members(relation: &Object<'_>) -> Vec<RouteMember> {
     match &relation.body {
         ObjectBody::Relation { members } => {

@@ -32,8 +32,8 @@ impl<'a> State<'a> {
         let Findings { nodes, history, .. } = findings;
         let place = |id: i64, given: Option<Location>| {
             let found = nodes.node_at(id, given.filter(|_| is_base), history, moment);
-            // A change file may store locations in ways. They are used only for nodes whose location is not known
-            // otherwise.
+            // A change file may store locations in ways. These locations are used only for nodes whose location is not
+            // known otherwise.
             let location = location_of_reference(found.location, given.filter(|_| !is_base));
             PlacedNode { location, ..found }
         };

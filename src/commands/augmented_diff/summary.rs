@@ -28,7 +28,7 @@ pub struct Summary {
     /// than the limit, or because the members have more than 1,000,000 nodes.
     pub without_geometry: u64,
     /// The number of objects that have another version in the new file, but the same content. They are actions only if
-    /// metadata counts. 0 unless two files are compared.
+    /// metadata is compared. 0 unless two files are compared.
     pub new_version_only: u64,
     /// The number of tags of old and new states that were left out of features and rows, because an earlier tag of the
     /// object has the same key.

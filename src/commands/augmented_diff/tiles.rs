@@ -34,9 +34,9 @@ impl Encoder for Tiles {
         _: &SendPart<'_, Self::Part>,
     ) -> Result<()> {
         let (old, new) = geometries_of(action, findings, &mut self.geometries);
-        // An object without a change of its own shows nothing new if it keeps its shape. If the lines of a relation get
-        // another shape, one of its ways also gets another shape, or a route in it has a change. Such ways and routes
-        // have actions of their own.
+        // An object without a change of its own looks the same as before if it keeps its shape. If the lines of a
+        // relation get another shape, one of its ways also gets another shape, or a route in it has a change. Such ways
+        // and routes have actions of their own.
         let is_line = |geometry: &Option<OwnedGeometry>| {
             let is_area = matches!(geometry, Some(OwnedGeometry::MultiPolygon(_)));
             action.key().0 == ObjectKind::Relation && !is_area

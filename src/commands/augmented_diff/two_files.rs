@@ -15,8 +15,8 @@ use crate::runtime::Context;
 use std::path::PathBuf;
 
 options! {
-    /// Two files of current data, and the differences between them that count. The files are as in
-    /// [`diff`](crate::commands::diff::run).
+    /// Two files of current data, and the differences between them that count. The files must meet the same conditions
+    /// as the inputs of [`diff`](crate::commands::diff::run).
     pub struct FilePair {
         /// The old file.
         pub old: PathBuf,
@@ -38,7 +38,7 @@ options! {
 }
 
 /// Writes the augmented diff of two files. The new state of a deleted object has neither tags nor nodes nor members,
-/// and features of deleted objects have no metadata, because the files do not contain them.
+/// and features of deleted objects have no metadata, because neither file contains the deleted version.
 ///
 /// # Errors
 ///

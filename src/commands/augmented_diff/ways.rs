@@ -1,4 +1,4 @@
-//! Finds the ways that changes concern, and reads the ways that are members of relations.
+//! Finds the ways that are affected by changes, and reads the ways that are members of relations.
 
 use super::Base;
 use super::geometry::{
@@ -17,12 +17,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The ways of a blob of the base: those that changes concern, and those that are members of relations.
+/// The ways of a blob of the base: those that are affected by changes, and those that are members of relations.
 #[derive(Default)]
 pub(super) struct FoundWays {
     status: Vec<(usize, Status)>,
     kept: KeptRows,
-    /// Ways, and the steps in which they get another shape without a change of their own.
+    /// Pairs of a way and a step in which the way gets another shape without a change of its own.
     reshaped: Vec<(i64, u32)>,
     /// The locations that the ways store for changed nodes that the base does not have as objects.
     places: Vec<(i64, Location)>,
@@ -94,8 +94,8 @@ pub(super) struct Moves<'m, 'c> {
 }
 
 impl Moves<'_, '_> {
-    /// Calls `take` with each of the given steps in which a node gets another location. `given` is its location in a
-    /// way of the base.
+    /// Calls `take` with each step of `steps` in which a node gets another location. `given` is the location that a way
+    /// of the base stores for the node.
     fn for_each_move(
         &self,
         node: i64,
@@ -137,7 +137,7 @@ impl Moves<'_, '_> {
     }
 }
 
-/// The search for wanted ways: those that changes concern, and those that are members of relations.
+/// The search for wanted ways: those that are affected by changes, and those that are members of relations.
 pub(super) struct WayFinder<'f, 'c> {
     pub moves: Moves<'f, 'c>,
     /// The ways with a change.
@@ -173,7 +173,8 @@ impl WayFinder<'_, '_> {
         Ok(found.finish())
     }
 
-    /// Does the same as [`find_in_block`](Self::find_in_block) if the references of the ways are known.
+    /// Does the same as [`find_in_block`](Self::find_in_block), but with the references of the ways, which the caller
+    /// knows.
     pub(super) fn find_by_refs(
         &self,
         entry: &BlobEntry,
@@ -195,7 +196,7 @@ impl WayFinder<'_, '_> {
     ) -> FormatResult<()> {
         let changed_nodes = self.moves.history.changed_ids(ObjectKind::Node);
         let ids: Vec<i64> = nodes.ways.iter().map(|(id, _)| *id).collect();
-        // For each way, whether changes concern it, and whether it is kept for relations.
+        // For each way, whether changes affect the way, and whether the way is kept for relations.
         let mut wanted = vec![(false, false); ids.len()];
         for at in candidates {
             if changed_nodes.contains(nodes.refs[*at]) {
@@ -271,7 +272,7 @@ impl WayTally {
         self.status.extend(found.status);
         self.reshaped.extend(found.reshaped);
         for (id, place) in found.places {
-            // If ways contradict each other, the choice does not depend on the order of blobs.
+            // If ways store different locations for a node, the choice does not depend on the order of blobs.
             let key = |place: &Location| (place.lat_e7(), place.lon_e7());
             let known = self.places.entry(id).or_insert(place);
             *known = std::cmp::min_by_key(*known, place, key);
@@ -312,7 +313,7 @@ pub(super) struct EarlyMembers {
     pub kept: KeptMembers,
 }
 
-/// An approximate set of the ids of ways that are members of relations. With seven million members, a look-up also
+/// An approximate set of the ids of ways that are members of relations. With seven million members, a look-up wrongly
 /// finds one in ten of the ways that are not members.
 type WayIds = Remainders<{ 1 << 20 }>;
 

@@ -1,4 +1,4 @@
-//! Augmented diffs as XML, and the file with all actions.
+//! Encodes actions as XML, and writes all actions of an augmented diff to one file.
 
 use super::Summary;
 use super::action::{Action, Encoder, SendPart};
@@ -22,7 +22,7 @@ pub(super) const PROLOGUE: &str = "<?xml version='1.0' encoding='UTF-8'?>\n<osm 
 /// The text after the actions.
 pub(super) const EPILOGUE: &str = "</osm>\n";
 
-/// Encodes actions as compressed text of one file.
+/// An encoder that turns actions into the text of one file, compressed as the name of the file says.
 struct XmlEncoder<'s> {
     xml: AugmentedXml,
     compressor: TextEncoder,
@@ -73,7 +73,8 @@ fn take_encoded(
     Ok((encoded, replaced))
 }
 
-/// Appends an action with both states. Calls `spill`, which may take the text, whenever the text is long.
+/// Appends an action: the old state of its object, if there is one, and the new state. Calls `spill`, which may take
+/// the text, whenever the text is long.
 pub(super) fn put_action(
     xml: &mut AugmentedXml,
     action: &Action<'_>,

@@ -24,10 +24,11 @@ use crate::pbf::{Info, Relation, Way};
 /// The maximum number of segments in one part of a street.
 const PART_SEGMENTS: usize = 16;
 /// The maximum number of nodes of an interpolation way. The OSM database has the same limit for all ways
-/// (<https://wiki.openstreetmap.org/wiki/API_v0.6>). The index has an entry for each node with a house number.
+/// (<https://wiki.openstreetmap.org/wiki/API_v0.6>). The limit bounds the row of the way, which lists all nodes of the
+/// way.
 const MAX_WAY_NODES: usize = 2000;
 
-/// The findings from one blob, apart from its rows.
+/// The findings from one blob, apart from the rows for the index.
 #[derive(Default)]
 pub(super) struct CollectedBlob {
     /// The nodes of interpolation ways.

@@ -157,8 +157,8 @@ pub(super) fn is_interpolation(tags: BlockTags<'_, '_>) -> bool {
     text_tag(tags, "addr:interpolation").is_some_and(|rule| !rule.eq_ignore_ascii_case("no"))
 }
 
-/// Whether a way with this value of `highway` is kept even without a name; `None` if the way is not a street. Planned
-/// streets, and objects that nobody travels on, are not streets.
+/// Whether a way with this value of `highway` is kept even without a name; `None` if the value does not make the way a
+/// street or a road. Planned streets, and objects that nobody travels on, have such values.
 fn is_kept_without_name(highway: &str) -> Option<bool> {
     match highway {
         "motorway" | "motorway_link" | "trunk" | "trunk_link" | "primary" | "primary_link"

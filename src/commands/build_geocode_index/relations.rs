@@ -100,7 +100,7 @@ impl Relations {
         Some(&streets[relation])
     }
 
-    /// Adds a node with a `place` if it is the label or the centre of a boundary.
+    /// Adds a node that is a named place, if the node is the label or the centre of a boundary.
     pub(super) fn add_place(&self, node: i64, tags: &CollectedTags<'_>) {
         if self.complete_facts().labels.contains(&node)
             && let Some((kind, name)) = place_kind(tags).zip(tag(tags, "name"))

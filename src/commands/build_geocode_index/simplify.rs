@@ -10,7 +10,7 @@ const LEAST_CORNERS: usize = 3;
 
 /// Simplifies polygons to at most `max` corners, or until only one polygon with at most four outer corners is left.
 /// Returns `None` if they already have at most `max` corners. The tolerance is doubled until few enough corners are
-/// left. Rings that collapse are left out, except the outer ring of the first polygon.
+/// left. Rings that would keep fewer than three corners are left out, except the outer ring of the first polygon.
 pub(super) fn simplify_polygons(polygons: &[AreaPolygon], max: usize) -> Option<Vec<AreaPolygon>> {
     let count = |polygons: &[AreaPolygon]| -> usize {
         let rings = polygons.iter();

@@ -1,4 +1,4 @@
-//! Checks that closed ways, multipolygons and boundaries are areas.
+//! Checks that polygons can be made from closed ways, multipolygons and boundaries.
 
 use super::problem_file::ProblemWriter;
 use crate::commands::export::{Problem, ProblemCause, Severity, area_problems};
@@ -59,7 +59,7 @@ pub struct ListedProblem {
     /// The latitude in degrees of the problem or, if it has no location, of a node of the object; `None` if no location
     /// is known.
     pub lat: Option<f64>,
-    /// The longitude in degrees.
+    /// The longitude of the same location, in degrees.
     pub lon: Option<f64>,
 }
 

@@ -161,7 +161,7 @@ pub(super) struct KindCheck {
 }
 
 impl KindCheck {
-    /// Whether a duplicate is found anywhere in the file, and not only next to the first object with its id.
+    /// Whether a duplicate is found wherever it is in the file, and not only directly after an object with the same id.
     pub(super) const fn finds_all_duplicates(&self) -> bool {
         self.full && self.checks_ids
     }
@@ -184,7 +184,7 @@ impl KindCheck {
         }
     }
 
-    /// Whether a blob has to be read. To count the objects of a blob with a single kind, its entry suffices.
+    /// Whether a blob has to be read. If objects are only counted, the entry of a blob with a single kind suffices.
     pub(super) fn needs_payload(&self, entry: &BlobEntry) -> bool {
         self.refs || self.places || self.needs_keys(entry)
     }
@@ -342,7 +342,7 @@ impl KindCheck {
         })
     }
 
-    /// Looks up the references of relations to relations in `relations`.
+    /// Checks whether the relations that are members of relations are in the set `relations`.
     pub(super) fn check_nested_refs(
         &self,
         payload: &[u8],

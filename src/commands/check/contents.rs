@@ -1,5 +1,5 @@
-//! Checks the contents of blobs other than ids and references, such as strings and indices. Compares these contents
-//! with the features that the header declares.
+//! Checks the contents of blobs, such as strings and indices, but not ids and references. Compares these contents with
+//! the features that the header declares.
 
 use crate::error::{Error, FormatError, Result};
 use crate::file::{BlobDecoder, BlobPass, BlobPlan, PbfFile, PlannedFile};
@@ -20,7 +20,7 @@ pub struct Outside {
     pub lon: f64,
 }
 
-/// A fault in the contents of a file. Other commands refuse a file with this fault, or readers misunderstand the file.
+/// A fault in the contents of a file. Because of it, other commands refuse the file, or readers misunderstand the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
     /// The kind of the object; `None` if the fault concerns a whole blob or the file.
@@ -53,7 +53,7 @@ pub(super) struct BlobContents {
     /// The facts about the objects; `None` if the objects cannot be decoded.
     facts: Option<ContentFacts>,
     faults: Vec<ContentFault>,
-    /// The number of further faults.
+    /// The number of faults that are not in `faults`.
     more: u64,
     /// The number of tags with a key that an earlier tag of the same object has, too.
     repeated_keys: u64,

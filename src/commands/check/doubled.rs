@@ -32,16 +32,16 @@ const FINDINGS: usize = 1 << 10;
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct DoubledCheck {
-    /// The number of nodes at the location of another node with the same tags. The node with the lowest id does not
-    /// count.
-    pub nodes: u64,
-    /// The number of ways with the same line as another way with the same tags, in either direction. The way with the
+    /// The number of nodes that have the location and the tags of another node. Of such equal nodes, the one with the
     /// lowest id does not count.
+    pub nodes: u64,
+    /// The number of ways that have the tags and, in either direction, the line of another way. Of such equal ways, the
+    /// one with the lowest id does not count.
     pub ways: u64,
-    /// The number of keys that an object has more than once.
+    /// The number of keys that occur more than once in an object, summed over all objects.
     pub keys: u64,
-    /// The first findings by kind and id, at most [`Options::max_listed`](super::Options::max_listed) of objects and as
-    /// many of keys.
+    /// The first findings by kind and id: at most [`Options::max_listed`](super::Options::max_listed) doubled objects,
+    /// then at most as many repeated keys.
     pub listed: Vec<DoubledObject>,
 }
 
@@ -60,9 +60,9 @@ pub struct DoubledObject {
     pub kind: ObjectKind,
     /// The id of the object.
     pub id: i64,
-    /// The id of the object with the same kind, location and tags; `None` if the finding is a key.
+    /// The id of the object with the same kind, location and tags; `None` if the finding is a repeated key.
     pub same_as: Option<i64>,
-    /// The key that the object has again; `None` if the finding is an object.
+    /// The key that the object has more than once; `None` if the finding is a doubled object.
     pub key: Option<String>,
     /// The latitude in degrees of the node, or of the first node of the way; `None` if it is not known.
     pub lat: Option<f64>,
@@ -100,7 +100,7 @@ impl DoubledObject {
     }
 }
 
-/// The kinds of problems, indexed by the kind of the object.
+/// The names of the problems in the file of problems, indexed by the kind of the doubled object.
 const DOUBLED: [&str; 3] = ["doubled_node", "doubled_way", "doubled_relation"];
 
 /// Searches a file for doubled objects and keys. Lists at most `max_listed` objects and as many keys. Writes all
@@ -146,7 +146,7 @@ fn select_no_areas(block: &Block<'_>) -> FormatResult<Vec<bool>> {
     Ok(areas)
 }
 
-/// Calls `take` with each object whose content is that of an object with a lower id.
+/// Calls `take` with each object whose content equals that of an object with a lower id.
 fn find_equal_objects(
     sorter: &RowSorter,
     mut take: impl FnMut(DoubledObject) -> Result<()>,
@@ -256,7 +256,7 @@ impl ContentRow {
     }
 }
 
-/// Hashes the contents of nodes and ways, and finds repeated keys.
+/// A visitor that hashes the contents of nodes and ways, and finds repeated keys.
 struct DoubledVisitor<'s> {
     sorter: &'s RowSorter,
     rows: RowBatch,

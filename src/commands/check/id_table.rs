@@ -98,8 +98,8 @@ impl<'f> IdRanges<'f> {
     }
 }
 
-/// Returns the hash of a pair (id range, blob). The range is given by its kind and the rank of its first id, the blob
-/// by its number.
+/// Returns the hash of a pair (id range, blob). The range is identified by its kind and the rank of its first id, and
+/// the blob by its number.
 fn hash_of_pair(kind: ObjectKind, first: u64, blob: u32) -> u64 {
     let pair = u128::from(first) << 64 | u128::from(kind.number()) << 32 | u128::from(blob);
     XxHash3_64::oneshot(&pair.to_le_bytes())
@@ -115,8 +115,8 @@ mod tests {
     use crate::pbf::{Compression, FrameEncoder, HeaderBlock, IdTableBuilder, Object, feature};
     use crate::runtime::Context;
 
-    /// Writes three blobs, with the nodes 1 to 100, 101 to 199, and 200, and an id table with the pairs of a node and a
-    /// blob in `table`. Returns the findings of `check --index`.
+    /// Writes three blobs, with the nodes 1 to 100, 101 to 199, and 200, and an id table with the pairs (node id, blob
+    /// number) in `table`. Returns the findings of `check --index`.
     fn findings_for_table(table: impl IntoIterator<Item = (i64, u32)>) -> Vec<String> {
         let directory = tempfile::tempdir().unwrap();
         let (path, ctx) = (directory.path().join("a.osm.pbf"), Context::default());

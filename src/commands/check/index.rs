@@ -1,4 +1,4 @@
-//! Checks whether all blobs of a file can be decoded, and whether its indexes describe them.
+//! Checks whether all blobs of a file can be decoded, and whether the indexes of the file describe them correctly.
 
 use super::contents::NO_WAY_HAS_LOCATIONS;
 use super::id_table::{IdRanges, IdsOfBlob};
@@ -39,7 +39,7 @@ pub struct IndexCheck {
 /// A problem of a blob or of its description in an index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The index of the blob in the file; 0, the header, stands for the file as a whole.
+    /// The index of the blob in the file. 0, the index of the header blob, stands for the file as a whole.
     pub blob: u32,
     /// The offset of the blob's frame in the file, in bytes.
     pub offset: u64,
@@ -132,16 +132,17 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
 /// The finding about an entry of the table of contents whose blob does not exist.
 const NO_BLOB: &str = "the table of contents has an entry for a blob that does not exist";
 
-/// Compares the blobs of a file with its indexes, in file order, and collects the findings.
+/// A comparison of the blobs of a file, in file order, with the indexes of the file. Collects the findings.
 struct IndexComparison<'f> {
     file: &'f PbfFile,
-    /// The entries of the table of contents that were not matched with a blob yet.
+    /// The entries of the table of contents that have not been matched with a blob yet.
     entries: std::slice::Iter<'f, BlobEntry>,
     /// The entries that were read from the undamaged blobs so far.
     plan: BlobPlan,
     check: IndexCheck,
     max_listed: usize,
-    /// The sum of one hash per pair (id range, blob), over the blobs that were read so far.
+    /// The sum of the hashes of all pairs of an id range and a blob with ids in that range, over the blobs that were
+    /// read so far.
     sum_of_ids: u64,
 }
 
@@ -305,7 +306,7 @@ impl<'f> IndexComparison<'f> {
         self.check
     }
 
-    /// Checks the facts about the whole file that the table of contents and the header state.
+    /// Checks the statements of the table of contents and of the header about the whole file.
     fn check_whole_file(&mut self, toc: &Toc) {
         let (plan, flags) = (&self.plan, toc.flags);
         // The order of a damaged blob is unknown, so the file counts as sorted unless the other blobs prove otherwise.

@@ -18,9 +18,9 @@ const REFS_AT_A_TIME: usize = 1 << 16;
 #[derive(Default)]
 pub(super) struct ComparedLocations {
     pub counts: ReferenceLocations,
-    /// The first references for which the way stores another location than the node has.
+    /// The first references for which the way stores a location that differs from that of the node.
     pub listed: Vec<Dangling>,
-    /// The number of references for which the way stores another location than the node has.
+    /// The number of references for which the way stores a location that differs from that of the node.
     contradicting: u64,
 }
 
@@ -134,7 +134,8 @@ pub(super) fn count_unused_nodes(source: PlannedFile<'_>) -> Result<u64> {
         },
         &mut used,
     )?;
-    // Usually all untagged nodes are members of relations. The ways then need not be read.
+    // In a file without the nodes that only ways need, usually all untagged nodes are members of relations. The ways
+    // then need not be read.
     if used.len() < untagged.len() {
         source.ctx.expect_phases(1);
         source.scan("nodes of ways").collect(

@@ -34,7 +34,7 @@ pub struct ProblemFile {
 }
 
 impl ProblemFile {
-    /// Creates options for a file in a format.
+    /// Creates a problem file with the given target and format.
     pub fn new(target: OutputTarget, format: FeatureOptions) -> Self {
         Self { target, format }
     }

@@ -205,7 +205,8 @@ impl Summary {
         self.listed_faults = found.listed;
     }
 
-    /// Adds a contradiction between the header and the file as a whole. Lists it unless `max_listed` faults are listed.
+    /// Adds a contradiction between the header and the file as a whole. Lists it unless `max_listed` faults are listed
+    /// already.
     pub(super) fn add_fault(&mut self, what: &str, max_listed: usize) {
         *self.faults.get_or_insert(0) += 1;
         if self.listed_faults.len() < max_listed {

@@ -1,4 +1,4 @@
-//! Compares the land of a coast with that of an earlier one.
+//! Compares the land of a coast with the land of an earlier coast.
 
 use super::SUMMARY;
 use crate::area::AreaPolygon;
@@ -32,7 +32,7 @@ const LAND: [&str; 2] = [
 pub(super) struct LandCensus {
     /// The number of rings of all polygons.
     rings: u64,
-    /// The land in each cell that has some.
+    /// The cells that have land.
     cells: Vec<LandCell>,
 }
 
@@ -97,7 +97,7 @@ impl fmt::Display for CoastLoss {
     }
 }
 
-/// Collects the land of a coast.
+/// The land and the rings of a coast that have been counted so far.
 #[derive(Default)]
 struct LandCollector {
     rings: u64,
@@ -221,7 +221,7 @@ impl LandCensus {
     }
 
     /// Returns the losses of a later coast: each cell in which less than a share of `1 - max_loss` of the land is left,
-    /// and the rings if less than this share of them is left. Turned land does not count, because it is not certain.
+    /// and the rings if less than this share of them is left. Turned land does not count, because it may not be land.
     /// The greatest loss comes first.
     pub(super) fn losses(&self, new: &Self, max_loss: f64) -> Vec<CoastLoss> {
         let key = |cell: &LandCell| [cell.lon, cell.lat];

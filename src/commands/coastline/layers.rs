@@ -19,7 +19,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The name of the file of problems in a directory.
+/// The name of the file of problems in an output directory.
 const PROBLEMS: &str = "errors.geojson";
 
 /// A file of a layer.
@@ -41,8 +41,8 @@ pub(super) enum LayerPlace {
 }
 
 impl LayerSpec {
-    /// Returns the files of a directory: lines, whole land, and problems; with `is_split` also land and water in cells,
-    /// and otherwise whole water. The names are those that map makers expect.
+    /// Returns the files of a directory: lines, undivided land, and problems. With `is_split`, adds land and water
+    /// divided into cells; otherwise, adds undivided water. The names are those that map makers expect.
     pub(super) fn all_for_directory(is_split: bool, projections: &[Projection]) -> Vec<Self> {
         let mut specs = Vec::new();
         let mut add = |layer, is_split, projection, path: String, format| {
@@ -186,8 +186,8 @@ impl LayerSpec {
     }
 }
 
-/// Returns the target of the file of a Shapefile that has the given ending. Returns `target` itself if the ending is
-/// empty or the target is not a file.
+/// Returns the target of one of the files that form a Shapefile: the file with the given ending. Returns `target`
+/// itself if the ending is empty or the target is not a file.
 fn target_with_ending(target: &OutputTarget, ending: &str) -> OutputTarget {
     match target {
         OutputTarget::File { path, overwrite } if !ending.is_empty() => {

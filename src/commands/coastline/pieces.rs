@@ -131,7 +131,7 @@ impl LayerPiece<'_> {
     /// rows.
     pub(super) fn encode(&self, specs: &[LayerSpec]) -> Result<Vec<(usize, u64, EncodedRows)>> {
         let mut encoded = Vec::new();
-        // Files of one layer have the same rows in all projections whose maps show the same part.
+        // Files of one layer have the same rows in all projections whose maps show the same part of the piece.
         let mut made: Vec<(RowsKey, Vec<CoastRow>)> = Vec::new();
         for (index, spec) in specs.iter().enumerate() {
             let key = (

@@ -51,7 +51,8 @@ impl ChangeOutput {
 }
 
 impl Deletions {
-    /// Returns the action of a change. `found` is the action that follows from which of the files have the object.
+    /// Returns the action of a change. `found` is the action according to the two files: a creation if only the new
+    /// file has the object, and otherwise a modification.
     pub(super) fn action_of(&self, object: &Object<'_>, found: ChangeAction) -> ChangeAction {
         if self.creates_version_1 {
             ChangeAction::of(object)

@@ -19,9 +19,9 @@ use std::collections::{BTreeMap, HashMap};
 const MAX_PLACED_WAYS: usize = 4_000_000;
 /// The maximum number of distinct keys, and of distinct users.
 const MAX_NAMES: usize = 200_000;
-/// The range of hours since 1970 that are counted, which spans 230 years.
+/// The hours since 1970 in which new versions are counted. The range spans 230 years.
 const HOURS: std::ops::Range<i64> = 0..230 * 366 * 24;
-/// The number of keys and users on a page.
+/// The maximum number of keys, and of users, on a page.
 const LISTED: usize = 25;
 
 /// The change of an object from the old to the new file.
@@ -101,7 +101,8 @@ pub(super) struct NameCount {
     pub count: u64,
     /// The number of created objects.
     pub created: u64,
-    /// The number of modified objects. For a key, only objects in which its value was changed, added or removed.
+    /// The number of modified objects. For a key, counts only the objects in which the key was added or removed, or its
+    /// value changed.
     pub modified: u64,
     /// The number of deleted objects.
     pub deleted: u64,
@@ -335,7 +336,7 @@ fn lat_lon_e7(location: Location) -> (i64, i64) {
     (location.lat_e7().into(), location.lon_e7().into())
 }
 
-/// Counts an object under a name, unless the name is new and there are too many names.
+/// Counts an object under a name, unless the name is new and there are already [`MAX_NAMES`] names.
 fn count_name(names: &mut HashMap<String, [u64; 3]>, name: &str, change: Change) {
     if let Some(counts) = names.get_mut(name) {
         counts[change as usize] += 1;

@@ -17,7 +17,7 @@ use crate::runtime::PassResults;
 use std::cmp::Ordering;
 use std::marker::PhantomData;
 
-/// The size in bytes at which the text of a step, or its changes, are sent as a partial result.
+/// The size in bytes at which the text or the changes of a step are sent as a partial result.
 const CHUNK: usize = 1 << 20;
 
 /// A part of the result of a merge step, with counts and the text of the differences.
@@ -25,7 +25,7 @@ const CHUNK: usize = 1 << 20;
 pub(super) struct StepFindings<C> {
     pub summary: Summary,
     pub text: String,
-    /// The changes that turn the old file into the new one, if they are collected.
+    /// The changes that turn the old file into the new one; empty unless changes are kept in memory.
     pub changes: ChangeSet,
     /// The counts of the differences; `None` if differences are not counted, or if another part has the counts.
     pub counts: Option<Box<C>>,
@@ -65,7 +65,7 @@ pub(super) struct Comparison<'d, C> {
     verify: bool,
     /// Whether objects are matched by version as well as by id, as in history files.
     history: bool,
-    /// Whether the changes are collected.
+    /// Whether the changes are kept in memory instead of being written as text.
     collects_changes: bool,
     counts: PhantomData<C>,
 }
@@ -165,7 +165,7 @@ impl<'d, C: DifferenceCounts> Comparison<'d, C> {
         results.send_sized(found, memory)
     }
 
-    /// Compares the objects of a merge step, and returns the last part of the result.
+    /// Compares the objects of a merge step. Sends all parts of the result except the last one, which is returned.
     fn compare(
         &mut self,
         step: MergeStep,
@@ -305,7 +305,7 @@ struct Pair<'c, 'a, C> {
     comparison: &'c Comparison<'c, C>,
     old: Side<'a>,
     new: Side<'a>,
-    /// The indices of the references of a way whose stored locations count as different.
+    /// The indices of those references of a way whose stored locations count as different.
     moved: Vec<usize>,
     /// The addresses of the blocks of the last pair, and whether these blocks share their string table and units.
     blocks: Option<([*const Block<'a>; 2], bool)>,

@@ -1,4 +1,4 @@
-//! The objects of one file in a shard, in canonical order.
+//! The objects of one file in a shard, in canonical order. A shard is a range of keys.
 
 use super::side::Side;
 use crate::engine::shards::{Shard, Source};

@@ -19,7 +19,7 @@ use crate::runtime::{Context, NoObserver, lock};
 use rustc_hash::FxHashSet;
 use std::sync::{Arc, Mutex};
 
-/// The locations in ways that are compared.
+/// The selection of the stored locations that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Compared {
     Nothing,
@@ -40,8 +40,9 @@ pub(super) struct LocationRule<'s> {
     ctx: Context,
 }
 
-/// The nodes that only the old file has, although ways of the new file store their locations. A change file deletes
-/// such a node, and the ways would lose its location. So these ways are changes, even if they are equal in both files.
+/// The nodes that only the old file has, although ways of the new file store their locations. The change file deletes
+/// these nodes, so the ways would lose the locations. Therefore these ways count as changed, even if they are equal in
+/// both files.
 #[derive(Default)]
 struct DroppedNodes {
     ids: IdSet,
@@ -88,7 +89,7 @@ impl<'s> LocationRule<'s> {
         })
     }
 
-    /// Whether there are dropped nodes. If so, a way may be a change although it is equal in both files.
+    /// Whether there are dropped nodes. If so, a way may count as changed although it is equal in both files.
     pub(super) fn has_dropped_nodes(&self) -> bool {
         !self.dropped.ids.is_empty()
     }
@@ -194,8 +195,8 @@ pub(super) fn loses_location(old: &Side<'_>, new: &Side<'_>, moved: &[usize]) ->
     })
 }
 
-/// Calls `put` once for each node among the references in `moved`, with the locations that the old and the new way
-/// store for it.
+/// Calls `put` once for each node that a reference in `moved` refers to, with the locations that the old and the new
+/// way store for the node.
 pub(super) fn for_each_moved(
     old: &Side<'_>,
     new: &Side<'_>,
@@ -222,8 +223,8 @@ fn may_need_stored_locations(sides: &[order::Side; 2]) -> bool {
     sides.iter().all(has_located_ways) && sides.iter().any(|side| form(side).may_lack_nodes())
 }
 
-/// Whether ways of a file store locations, according to the entries of its blobs. For blobs whose entries do not tell,
-/// the header decides.
+/// Whether ways of a file store locations, according to the entries of its blobs. For blobs whose entries do not show
+/// this, the header decides.
 fn has_located_ways(side: &order::Side) -> bool {
     let declares = side.file.header.has(feature::LOCATIONS);
     side.plan.entries.iter().any(|entry| {
@@ -232,7 +233,7 @@ fn has_located_ways(side: &order::Side) -> bool {
     })
 }
 
-/// Adds the nodes with a location to `ids`. Reads only the blobs that `picks` selects.
+/// Adds to `ids` all nodes that have a location. Reads only the blobs that `picks` selects.
 fn read_nodes(
     side: &order::Side,
     picks: impl Fn(&BlobEntry) -> bool,
@@ -306,7 +307,7 @@ fn nodes_only_in_first(sides: [&order::Side; 2], ctx: &Context) -> Result<IdSet>
     Ok(old.ids().filter(|id| !new.contains(*id)).collect())
 }
 
-/// Returns those of the `wanted` nodes whose locations the ways of a block store.
+/// Returns the ids of the `wanted` nodes for which the ways of a block store a location.
 fn nodes_with_stored_location(wanted: &IdSet, block: &Block<'_>) -> FormatResult<Vec<i64>> {
     let (nodes, mut found) = (WayNodes::from_block(block)?, Vec::new());
     for_each_stored_location(block, &nodes, wanted, |_, id, location| {

@@ -1,4 +1,4 @@
-//! Opens the files to compare in canonical order, which is necessary to walk them side by side.
+//! Opens the files to compare, and sorts them if necessary. Only files in canonical order can be walked side by side.
 
 use crate::engine::input;
 use crate::error::Result;

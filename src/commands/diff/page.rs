@@ -21,7 +21,7 @@ struct Data {
     charts: Charts,
     compared: Compared,
     objects: Option<Objects>,
-    /// Whether only selected objects count.
+    /// Whether only selected objects were compared.
     is_selection: bool,
     program: &'static str,
 }
@@ -36,7 +36,8 @@ pub struct Objects {
     pub total: u64,
 }
 
-/// The kinds of objects and the metadata that were compared. The counts of the other kinds are unknown, not 0.
+/// The kinds of objects that were compared, and whether metadata was compared. The counts of the other kinds are
+/// unknown, not 0.
 #[derive(Serialize)]
 struct Compared {
     nodes: bool,

@@ -1,4 +1,4 @@
-//! Writes differences as text for people.
+//! Writes differences as human-readable text.
 
 use super::Equality;
 use super::locations::for_each_moved;

@@ -1,4 +1,4 @@
-//! The two sides of a comparison, and the rules by which they are equal.
+//! The two sides of a comparison, and the rules by which they count as equal.
 
 use super::Equality;
 use crate::error::FormatResult;
@@ -66,7 +66,7 @@ impl Equality {
     }
 }
 
-/// Whether two values are equal. Returns `true` if one of the objects lacks the value.
+/// Whether two values are equal. Returns `true` if either value is missing.
 fn are_equal_if_known<T: PartialEq>(old: Option<T>, new: Option<T>) -> bool {
     old.zip(new).is_none_or(|(old, new)| old == new)
 }

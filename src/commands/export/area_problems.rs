@@ -12,7 +12,7 @@ use crate::pbf::Relation;
 use crate::runtime::Context;
 use std::convert::Infallible;
 
-/// Counts features, and writes none.
+/// An output that counts features, and writes none.
 struct CountedFeatures;
 
 impl FeatureOutput for CountedFeatures {

@@ -32,9 +32,9 @@ impl<M: FeatureMaker> FeatureOutput for MadeFeatures<M> {
 /// Makes batches of the features of a file, in the order nodes, ways and relations, each in file order. With
 /// `needs_info`, features have metadata.
 ///
-/// Threads make batches in advance: up to two for each thread, and those of the blobs that are being processed. The
-/// threads end when the iterator is dropped. The memory is that of [`run`](super::run), and that of the batches. The
-/// errors are those of [`run`](super::run). They are items of the iterator.
+/// Threads make batches in advance: up to two for each thread, in addition to the batches of the blobs that are being
+/// processed. The threads end when the iterator is dropped. The memory is that of [`run`](super::run) plus that of the
+/// batches. The errors are those of [`run`](super::run). They are items of the iterator.
 pub fn batches<M: FeatureMaker + 'static>(
     input: impl Into<PathBuf>,
     rules: FeatureRules,

@@ -54,9 +54,9 @@ impl Cuts {
         self.antimeridian == Antimeridian::Cut
     }
 
-    /// Selects and cuts a geometry. `extent` is the box around the geometry. Regions are compared with the geometry as
-    /// it is on the map: cut at the antimeridian, even if it is written without this cut. A geometry that is cut at the
-    /// edges of a region is also cut at the antimeridian.
+    /// Selects and cuts a geometry. `extent` is the box around the geometry. Before a geometry is compared with a
+    /// region, it is cut at the antimeridian, even if it is then written without this cut. A geometry that is cut at
+    /// the edges of a region is also cut at the antimeridian.
     pub(super) fn apply(&self, geometry: &Geometry<'_>, extent: &Extent) -> CutGeometry {
         let on_map = self.cut_for_map(geometry, extent);
         let Some(judged) = on_map.remainder_of(*geometry) else {

@@ -75,7 +75,7 @@ impl FeaturePass<'_> {
     }
 
     /// Returns which objects are visited, and whether relations become features. Relations may also be visited for
-    /// other needs.
+    /// other reasons.
     fn visits(&self, filter: &ObjectFilter, reports: bool) -> (Visits, bool) {
         let (rules, types) = (self.rules, self.rules.geometry_types);
         let selects = |kind| rules.kinds.contains(kind) && may_select(filter, kind);

@@ -13,7 +13,7 @@ use crate::pbf::Relation;
 /// The number of problems that are collected before they are sent.
 const PROBLEMS: usize = 1 << 10;
 
-/// A result of a visitor.
+/// A result that a worker thread sends to the thread that runs the export.
 pub(super) enum ExportPart<P> {
     /// A part of the output.
     Features(P),

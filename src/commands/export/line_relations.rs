@@ -18,8 +18,8 @@ pub(super) struct RelationLines {
 }
 
 impl RelationLines {
-    /// Merges the member ways of a relation in the order of its members. A member relation that is a route or a
-    /// similar relation is replaced by its own ways.
+    /// Merges the member ways of a relation in the order of its members. A member relation that is a route or similar
+    /// is replaced by its own ways, unless the relation that contains it is an area.
     pub(super) fn of<'t, 'm>(
         id: i64,
         tags: impl Iterator<Item = (&'t str, &'t str)>,

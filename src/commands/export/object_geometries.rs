@@ -28,8 +28,8 @@ impl ObjectGeometries {
         }
     }
 
-    /// Returns the geometry of an object; `None` if the object becomes no feature. `locations` has the location of each
-    /// node of a way, and `ways` has the member ways of a relation and of the routes that are nested in it.
+    /// Returns the geometry of an object; `None` if the object does not become a feature. `locations` has the location
+    /// of each node of a way, and `ways` has the member ways of a relation and of the routes that are nested in it.
     pub(crate) fn geometry_of(
         &mut self,
         object: &Object<'_>,

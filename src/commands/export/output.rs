@@ -8,7 +8,7 @@ use crate::pbf::{Block, Relation};
 
 /// Takes the features that a thread makes. Each thread has its own output.
 pub(super) trait FeatureOutput {
-    /// Features for the thread that runs the export, which gets them in file order.
+    /// A part of the output. The thread that runs the export gets the parts in file order.
     type Part: Send;
 
     /// Takes a feature. `extent` is the box around it, and `relation` the relation from which an area was made. Returns
@@ -21,8 +21,8 @@ pub(super) trait FeatureOutput {
         relation: Option<&Relation<'_>>,
     ) -> u64;
 
-    /// Returns the next part, or `None` if none is ready. At the end of a blob, `is_end` is true, and everything that
-    /// is left is ready.
+    /// Returns the next part, or `None` if none is ready. At the end of a blob, `is_end` is true, and all remaining
+    /// features are ready.
     fn take(&mut self, _is_end: bool) -> FormatResult<Option<Self::Part>> {
         Ok(None)
     }
@@ -37,7 +37,7 @@ pub(super) trait FeatureOutput {
     }
 }
 
-/// The requirements of an output that the feature rules do not express.
+/// The requirements of an output, in addition to the feature rules.
 #[derive(Default)]
 pub(super) struct FeatureNeeds<'a> {
     /// Whether features are written with metadata.
@@ -46,8 +46,8 @@ pub(super) struct FeatureNeeds<'a> {
     pub way_nodes: bool,
     /// The names of the themes; empty if the output has no themes.
     pub themes: Vec<String>,
-    /// The collector of relations, which are visited whether they become features or not; `None` if the output needs no
-    /// such relations.
+    /// The collector of relations. It gets the relations that it selects, whether or not they become features. `None`
+    /// if the output collects no relations.
     pub relations: Option<&'a dyn RelationCollector>,
 }
 

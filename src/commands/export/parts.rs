@@ -18,7 +18,7 @@ pub(super) struct TableParts<'t> {
     form: &'t TableForm,
     /// The table of features that provides the metadata of each file; `None` for files without such metadata.
     features: Option<&'t FeatureTable>,
-    /// Returns the directory of a partition.
+    /// The function that returns the directory of a partition.
     path_of: &'t dyn Fn(u64) -> String,
     /// The maximum size in bytes of a file in a directory.
     max_len: u64,

@@ -202,8 +202,9 @@ impl FeatureRules {
         self.geometry_types.lines && types.any(|one| type_of.is_some_and(|(_, value)| value == one))
     }
 
-    /// Removes the tags that are not written. Returns whether the object becomes a feature. It becomes a feature if the
-    /// rules leave a tag, or if features without tags are written, too.
+    /// Removes the tags that are not written. Returns whether the object becomes a feature. It becomes a feature if
+    /// `self.tags` leaves a tag, even one that `self.tag_keys` removes. It also becomes a feature if features without
+    /// tags are written.
     pub(super) fn retain_written_tags(&self, tags: &mut Vec<(&str, &str)>) -> bool {
         match &self.tags {
             WrittenTags::All => {}

@@ -24,7 +24,8 @@ pub(super) struct Shared<'s> {
 }
 
 impl Shared<'_> {
-    /// Returns whether each object of a block is visited, in file order; `None` if all objects are visited.
+    /// Returns, for each object of a block in file order, whether the object is visited; `None` if all objects are
+    /// visited.
     pub(super) fn select_visited(&self, block: &Block<'_>) -> FormatResult<Option<Vec<bool>>> {
         let mut selected = selection_flags(&self.filter, block)?;
         if let (Some(selected), Some(collector)) = (&mut selected, self.needs.relations) {

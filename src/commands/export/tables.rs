@@ -1,5 +1,5 @@
-//! Writes tables of features in the order of a Hilbert curve, to one file or to several files in a directory, which may
-//! be divided into partitions.
+//! Writes tables of features in the order of a Hilbert curve, to one file or to several files in a directory. The
+//! directory may be divided into partitions.
 
 use super::boundaries::Boundaries;
 use super::feature_pass::FeaturePass;
@@ -46,7 +46,7 @@ struct FeatureTables<'a> {
     output: TableOutput,
 }
 
-/// The rows of the features of a thread.
+/// The rows that a thread makes from features.
 struct FeatureRows<'a> {
     rows: RowBatch,
     partitioning: &'a Partitioning,
@@ -62,7 +62,7 @@ impl FeatureOutput for FeatureRows<'_> {
         for theme in theme_numbers(themes) {
             let key = self.partitioning.sort_key(&feature.geometry, extent, theme);
             self.rows.push(key, |out| put_row(out, feature));
-            // A feature of many themes has many rows, so the batch may become full in this loop.
+            // A feature with many themes has many rows, so the batch may become full in this loop.
             self.sorter.add_if_full(&mut self.rows);
         }
         themes
@@ -117,7 +117,7 @@ pub(super) fn write(
 }
 
 impl<'a> FeatureTables<'a> {
-    /// Opens the output of tables. Temporary files are in `directory`.
+    /// Opens the output for the tables. Temporary files are created in `directory`.
     fn open(
         target: &OutputTarget,
         options: &'a GeoParquetOptions,

@@ -8,7 +8,7 @@ use crate::osm::DECIMICRO_PER_DEGREE;
 use std::collections::BTreeMap;
 use std::num::NonZero;
 
-/// Returns the numbers of the themes in a set of bits.
+/// Returns the indices of the themes in a bit set.
 pub(super) fn theme_numbers(themes: u64) -> impl Iterator<Item = usize> {
     let without_first = |bits: &NonZero<u64>| NonZero::new(bits.get() & (bits.get() - 1));
     std::iter::successors(NonZero::new(themes), without_first)

@@ -1,6 +1,6 @@
 //! Change files as input of `extract`.
 //!
-//! A change file has the new states of objects, and not always their locations: a deletion has no location, and the
+//! A change file has the new states of objects, but not always their locations: a deletion has no location, and the
 //! nodes of a changed way are in the file only if they have changed, too.
 
 use super::Options;

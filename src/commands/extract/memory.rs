@@ -158,7 +158,7 @@ impl Budget {
 
     /// Returns the maximum memory in bytes of the ids in a pass over `regions` regions. A single region cannot be
     /// divided, so its ids are limited only if the user gave a limit. The ids may use at least an eighth of that limit,
-    /// because the estimate for everything else is generous.
+    /// because the estimate for everything else is higher than what is usually needed.
     pub(super) fn max_id_bytes(&self, regions: usize) -> u64 {
         let left = self.limit.saturating_sub(self.pass_bytes(0, regions));
         match (regions, self.is_asked) {

@@ -37,11 +37,11 @@ pub(super) struct RegionMembers<'a> {
     near: FxHashMap<u64, Option<Vec<u32>>>,
     /// The locations and boxes of kept objects outside of the regions; `None` unless the file has a spatial layout.
     outside: Option<OutsideObjects>,
-    /// The form of the file. If the file may lack nodes, the location that a way stores for a missing node decides,
-    /// too, where the way lies.
+    /// The location form of the file. If the file may lack nodes, the locations that a way stores for missing nodes
+    /// also decide in which regions the way lies.
     form: LocationForm,
-    /// Whether the bounding box of a blob that was never scanned is assumed to cover all nodes of the blob. Not assumed
-    /// in history files, because deleted nodes lie in no box.
+    /// Whether the bounding box of a blob that was never scanned is assumed to cover all nodes of the blob. This is not
+    /// assumed in history files, because deleted nodes lie in no box.
     boxes_cover_all_nodes: bool,
     /// Nodes in the regions; after `merge_added`, all nodes that are kept. In a file of the form
     /// [`LocationForm::Mixed`], also nodes that are not in the file but for which ways store a location in a region.
@@ -104,7 +104,7 @@ impl<'a> RegionMembers<'a> {
     /// Finds the objects that each region keeps, in one pass over the nodes, one over the ways, one over the relations,
     /// and a second pass over some of the ways. If ways have nodes that the file may lack, reads some of the nodes and
     /// of the ways once more. Returns `None` if the ids need more than `limits.ids` bytes. Calls `after_nodes` when the
-    /// nodes are found, and fails if it fails.
+    /// nodes are found, and fails if `after_nodes` fails.
     pub(super) fn find(
         areas: &'a AreaIndex,
         strategy: &Strategy,
@@ -146,7 +146,7 @@ impl<'a> RegionMembers<'a> {
         }
     }
 
-    /// Whether no node and no way lies in any region. In this case nothing is kept.
+    /// Whether the regions contain no nodes and no ways. In this case, nothing is kept.
     pub(super) const fn is_empty(&self) -> bool {
         self.nodes.is_empty() && self.ways.is_empty()
     }

@@ -17,8 +17,8 @@ pub enum Strategy {
         /// Whether relations are kept at all.
         relations: bool,
     },
-    /// Keeps the objects of [`CompleteWays`](Self::CompleteWays), and completes some of the kept relations. Of a
-    /// completed relation, keeps all members that are nodes or ways, with all nodes of these ways.
+    /// Keeps the objects of [`CompleteWays`](Self::CompleteWays), and completes some of the kept relations. Keeps all
+    /// nodes and ways that are members of a completed relation, and all nodes of these ways.
     Smart {
         /// The types of relations that are completed.
         types: RelationTypes,
@@ -48,7 +48,7 @@ impl Strategy {
         }
     }
 
-    /// Parses the name of a strategy: `simple`, `complete-ways` or `smart`, also with an underscore.
+    /// Parses the name of a strategy: `simple`, `complete-ways` (or `complete_ways`) or `smart`.
     ///
     /// # Errors
     ///

@@ -121,8 +121,8 @@ impl Facts {
         self.counts().iter().sum::<u64>() + self.changesets
     }
 
-    /// Returns the first and the last timestamp in seconds since 1970; `None` if there is no object. An object without
-    /// a timestamp counts as having timestamp 0. The last timestamp is at least 1.
+    /// Returns the first and the last timestamp in seconds since 1970; `None` if there is no object. As in osmium, an
+    /// object without a timestamp counts as having timestamp 0, and the last timestamp is at least 1.
     pub fn timestamps(&self) -> Option<(i64, i64)> {
         let all = self.census.total_counts();
         let (first, last) = all.times.unwrap_or((0, 0));

@@ -148,7 +148,7 @@ fn distinct_name(name: &str, taken: &[String]) -> String {
     if !is_taken(name) {
         return name.to_owned();
     }
-    // One of these numbers is free, because there are more of them than names that are taken.
+    // One of these numbers is free, because there are more numbers than names in `taken`.
     let numbered = (2..=taken.len() + 2).map(|number| format!("{name}_{number}"));
     let mut free = numbered.filter(|name| !is_taken(name));
     free.next().unwrap_or_else(|| name.to_owned())

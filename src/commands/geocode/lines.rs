@@ -130,8 +130,8 @@ impl InputLines {
         true
     }
 
-    /// Adds complete lines until there are `limit` lines. If `quotes` are undecided, also stops after the first line
-    /// that is not blank. Returns `false` if it needs more text to go on.
+    /// Adds complete lines until there are `limit` lines. If `quotes` is [`Quotes::Undecided`], also stops after the
+    /// first line that is not blank. Returns `false` if it needs more text to go on.
     fn push_complete_lines(&mut self, quotes: Quotes, limit: usize, scan: &mut LineScan) -> bool {
         while self.count() < limit {
             let rest = &self.text[scan.at..];
@@ -237,8 +237,8 @@ impl<R: Read> LineInput<R> {
             }
             let text = self.reader.fill_buf().for_path(&self.name, "cannot read")?;
             if text.is_empty() {
-                // If the last byte is a quote that ends its field, `split` has stopped before it. If `scan` is at the
-                // end, the field has no end.
+                // If the last byte is a quote that ends its field, `push_complete_lines` has stopped before it. If
+                // `scan` is at the end of the text, the field has no end.
                 let end = lines.text.len();
                 if scan.is_quoted && scan.at == end && lines.push_first_line(&mut scan) {
                     continue;

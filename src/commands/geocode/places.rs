@@ -152,7 +152,7 @@ impl LineForm {
         })
     }
 
-    /// Returns the separator of a table to which columns are appended.
+    /// Returns the separator with which columns can be appended to the table.
     ///
     /// # Errors
     ///

@@ -71,8 +71,8 @@ pub(super) fn sample_of(entries: &[BlobEntry]) -> Vec<BlobEntry> {
     indices.map(|index| entries[index]).collect()
 }
 
-/// Returns the entries of the blobs at `offsets`, without facts about their contents. Offsets at which no blob begins
-/// are left out: they come from the header of the file, and can be wrong although the blobs are whole.
+/// Returns the entries of the blobs at `offsets`, without facts about their contents. Leaves out offsets at which no
+/// blob begins: the offsets come from the header of the file, which can be wrong even if the blobs are whole.
 pub(super) fn entries_at(file: &PbfFile, offsets: &[u64]) -> Result<Vec<BlobEntry>> {
     let mut entries = Vec::with_capacity(offsets.len());
     for offset in offsets {
@@ -138,8 +138,8 @@ pub(super) fn examine_sample(
     })
 }
 
-/// Returns the field FLEVEL of a zlib stream, in which compressors record whether they were fast (0) or thorough (3); 0
-/// for another encoding.
+/// Returns the field FLEVEL of a zlib stream. In this field, compressors record whether they were fast (0) or thorough
+/// (3). Returns 0 for another encoding.
 fn zlib_flags(blob: &Blob<'_>) -> u8 {
     let flags = blob.data.get(1).filter(|_| blob.encoding == Encoding::Zlib);
     flags.map_or(0, |flags| flags >> 6)
@@ -147,16 +147,16 @@ fn zlib_flags(blob: &Blob<'_>) -> u8 {
 
 /// Returns the zlib levels at which this program compresses `payload` to exactly `len` bytes, in segments or as a
 /// whole. If there is no such level, or the payload is too long to try levels, returns the levels at which zlib sets
-/// `flags`.
+/// FLEVEL to `flags`.
 fn zlib_level(
     flags: u8,
     len: usize,
     payload: &[u8],
     in_segments: bool,
 ) -> FormatResult<LevelGuess> {
-    // `own` are the levels of this program at which libdeflate sets `flags`. `others` are the lowest and the highest
-    // level at which zlib sets `flags`. The levels differ, because libdeflate reaches the compression ratio of a zlib
-    // level at another level of its own.
+    // `own` are the levels of this program at which libdeflate sets FLEVEL to `flags`. `others` are the lowest and the
+    // highest level at which zlib does so. The levels differ, because libdeflate reaches the compression ratio of a
+    // zlib level at another level of its own.
     let (own, others) = match flags {
         0 => (1..=2, (1, 1)),
         1 => (3..=7, (2, 5)),

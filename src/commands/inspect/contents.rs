@@ -1,4 +1,4 @@
-//! The part of the report about the blobs and objects of the whole file.
+//! The part of the report that describes the blobs and objects of the whole file.
 
 use super::blobs::{self, KindSummary};
 use super::id_spans::{IdSpans, known_span};

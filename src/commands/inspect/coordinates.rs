@@ -119,9 +119,9 @@ impl NodeStatistics {
         self.add_edges([(lon, id), (lat, id), (-lon, id), (-lat, id)]);
     }
 
-    /// Extends the bounding box of the nodes by another box. `found` has the west, south, east and north edges of that
-    /// box in nanodegrees, each with the id of the node on the edge. East and north are negated, so the smaller of two
-    /// edges is always the outer one.
+    /// Extends the bounding box of the nodes to include another box. `found` has the west, south, east and north edges
+    /// of that box in nanodegrees, each with the id of the node on the edge. East and north are negated, so the smaller
+    /// of two edges is always the outer one.
     fn add_edges(&mut self, found: [(i64, i64); 4]) {
         let edges = self.edges.get_or_insert(found);
         for (edge, found) in edges.iter_mut().zip(found) {
@@ -189,7 +189,7 @@ pub struct WayLocationStatistics {
     pub ways: u64,
     /// The number of ways that have nodes and store the locations of all of them.
     pub located_ways: u64,
-    /// The number of ways that store the locations of some of their nodes.
+    /// The number of ways that store the locations of some of their nodes, but not of all.
     pub partly_located_ways: u64,
     /// The number of ways that have nodes and store no location.
     pub bare_ways: u64,

@@ -75,9 +75,9 @@ pub struct Summary {
 
 /// Finds objects by their ids.
 ///
-/// Reads one file, which may be unsorted or a history file. Decodes only the blobs that may contain a wanted id. The
-/// blobs' id ranges decide this, and the table of ids if the file has one. Writes nothing. An id that is not in the
-/// file is not an error; the summary lists it.
+/// Reads one file, which may be unsorted or a history file. Decodes only the blobs that may contain a wanted id. These
+/// are found by the blobs' id ranges and, if the file has one, by the table of ids. Writes nothing. An id that is not
+/// in the file is not an error; the summary lists it.
 ///
 /// # Memory
 ///

@@ -40,7 +40,7 @@ pub struct LargeObject {
     pub count: u64,
 }
 
-/// Finds the largest objects of a file, at most `most` for each list.
+/// Finds the largest objects of a file. Each list gets at most `most` objects.
 pub(super) fn find(source: PlannedFile<'_>, most: usize) -> Result<LargestObjects> {
     source.ctx.expect_phases(3);
     let has_relations = |entry: &BlobEntry| entry.kinds.contains(ObjectKind::Relation);
@@ -121,8 +121,8 @@ fn distinct_ways(relation: &Relation<'_>) -> Vec<i64> {
     ways
 }
 
-/// Returns the id of the first object of a kind that has `most` references; `None` if `most` is 0 or no object has so
-/// many. Decodes only blobs that may contain such an object according to their entries, and stops at the first one.
+/// Returns the id of the first object of a kind that has `most` references; `None` if `most` is 0 or no object has that
+/// many. Decodes only blobs that may contain such an object according to their entries, and stops once it is found.
 pub(super) fn first_id_with_references(
     source: PlannedFile<'_>,
     (kind, most): (ObjectKind, u64),

@@ -34,7 +34,8 @@ pub(super) struct Affected {
     pub holders: NodeHolders,
     /// The ways that entered a region or left it.
     pub crossing: IdSet,
-    /// The ways that did not change but have moved nodes, each with the regions that contained a node of the way.
+    /// The ways that did not change but have moved nodes, each with the regions that contained a node of the way before
+    /// the changes.
     pub unchanged_ways: Vec<(i64, SetNumber)>,
 }
 
@@ -105,7 +106,7 @@ impl AffectedSearch<'_> {
                 affected.crossing.insert(id);
             }
         }
-        // The planet does not have the remaining ways of `had`.
+        // The ways that remain in `had` are not in the planet.
         let left = had.iter().filter(|(_, before)| **before != EMPTY_SET);
         affected.crossing.extend(left.map(|(id, _)| *id));
     }

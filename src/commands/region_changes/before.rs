@@ -16,7 +16,7 @@ use std::path::Path;
 pub(super) struct Before {
     /// For each node, the regions that contained it.
     pub located: IdMap,
-    /// For each object, the regions whose extracts have it, by kind of object.
+    /// The regions whose extracts have each object, in one map for each kind of object.
     pub kept: [IdMap; 3],
     /// The ways, each once.
     pub ways: WayNodes,
@@ -85,9 +85,9 @@ impl Before {
         all
     }
 
-    /// Returns the changed nodes in `nodes` that are in other regions than before the changes, and those in `present`
-    /// that no extract had. `located` has the regions that contain each node after the changes, and `present` has the
-    /// nodes that exist after the changes.
+    /// Returns those of the changed nodes in `nodes` that are in other regions than before the changes. Also returns
+    /// those that exist after the changes but that no extract had. `located` has the regions that contain each node
+    /// after the changes, and `present` has the nodes that exist after the changes.
     pub(super) fn moved_nodes(&self, nodes: &IdSet, located: &IdMap, present: &IdSet) -> IdSet {
         let is_moved = |id: &i64| self.located.get(*id) != located.get(*id);
         let is_new = |id: &i64| {
@@ -132,8 +132,8 @@ impl Before {
     }
 }
 
-/// Writes the objects of an extract that are in `changed` to a temporary file in `directory`. Returns the objects of
-/// each blob, and the file.
+/// Writes the objects of an extract that are in `changed` to a temporary file in `directory`. Returns these objects,
+/// grouped by blob, and the file.
 pub(super) fn copy_changed(
     extract: &SortedFile,
     (changed, directory): (&IdSets, &Path),

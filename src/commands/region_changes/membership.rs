@@ -29,9 +29,9 @@ pub(super) struct Membership<'a> {
 }
 
 impl<'a> Membership<'a> {
-    /// Finds the regions that keep the objects that may change. Leaves open whether a region keeps a node that only
-    /// unaffected ways may keep, see [`undecided_nodes`](Self::undecided_nodes). `located` has the regions that contain
-    /// each changed node, and each node whose location decides which regions keep other objects.
+    /// Finds, for each object that may change, the regions that keep it. Does not decide whether a region keeps a node
+    /// because of unaffected ways alone, see [`undecided_nodes`](Self::undecided_nodes). `located` has the regions that
+    /// contain each changed node, and each node whose location decides which regions keep other objects.
     pub(super) fn find(
         regions: &'a Regions<'a>,
         affected: &'a Affected,
@@ -116,7 +116,8 @@ impl<'a> Membership<'a> {
         }
     }
 
-    /// Returns the regions that complete a relation. `direct` has the regions with a node or a way of the relation.
+    /// Returns the regions that complete a relation. `direct` has the regions that keep the relation because of its
+    /// member nodes and member ways.
     fn regions_that_complete(
         &mut self,
         row: RelationRow,

@@ -17,12 +17,12 @@ use crate::runtime::Context;
 use rustc_hash::FxHashMap;
 use std::path::Path;
 
-/// The objects that may change, and that the new extracts of some regions have.
+/// For some regions, the objects that the new extract has and that may differ from those of the old extract.
 pub(super) struct NewVersions<'a> {
     regions: &'a Regions<'a>,
-    /// The regions, in ascending order. Each has an output, in this order.
+    /// The regions that have an output, in ascending order. The outputs are in the same order.
     outputs: &'a [u32],
-    /// For each object, the regions whose outputs get the object, by kind.
+    /// For each kind, a map from the id of an object to the regions whose outputs get the object.
     kept: [IdMap; 3],
 }
 
@@ -123,7 +123,7 @@ impl<'a> NewVersions<'a> {
     }
 }
 
-/// The objects of an extract that may differ before and after the changes.
+/// The objects of a region that may differ between its old and its new extract.
 pub(super) struct Differing {
     /// The changed objects that the old extract has.
     pub old: ScratchFile,

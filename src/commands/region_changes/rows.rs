@@ -40,8 +40,9 @@ impl RelationRows {
             .for_each(|(row, members)| self.push(row, members));
     }
 
-    /// Returns the relations of a block that `is_wanted` selects. Adds the pairs of a relation and one of its member
-    /// relations to `nested`. The block must have been parsed with its strings if a region completes relations.
+    /// Returns the relations of a block that `is_wanted` selects. Adds to `nested` each pair of a relation of the block
+    /// and one of its member relations. The block must have been parsed with its strings if a region completes
+    /// relations.
     pub(super) fn of_block(
         block: &Block<'_>,
         regions: &Regions<'_>,

@@ -214,7 +214,7 @@ impl SortedFile {
     }
 
     /// Writes the objects of `ids` to a temporary file in `directory`. Calls `find` with the blobs that may have one of
-    /// them, and `take` with the results. Returns the file, and the number of its objects.
+    /// these objects, and `take` with the results. Returns the file, and the number of its objects.
     pub(super) fn copy<T: Send>(
         &self,
         name: &'static str,
@@ -246,7 +246,7 @@ impl SortedFile {
         Ok((scratch, written.written.objects.unwrap_or(0)))
     }
 
-    /// Returns the job that writes some objects of the file to `outputs`, which are temporary.
+    /// Returns the job that writes some objects of the file to `outputs`, which are temporary files.
     pub(super) fn job(&self, name: &'static str, outputs: Vec<FilterOutput>) -> FilterJob<'_> {
         FilterJob {
             name,

@@ -1,8 +1,8 @@
 //! The states of a region, from one change file to the next.
 //!
 //! The files of a new state get their names in a fixed order: the change file, its state, the extract, `state.txt`. The
-//! files that a killed run leaves show how far it came. A change file that is newer than `state.txt` is made again. If
-//! the extract is newer than `state.txt`, its change file is complete, and only `state.txt` has to be written.
+//! files that a killed run leaves show how far the run got. A change file that is newer than `state.txt` is made again.
+//! If the extract is newer than `state.txt`, its change file is complete, and only `state.txt` has to be written.
 
 use super::layout::{RegionLayout, write_text};
 use crate::error::{Error, Result};

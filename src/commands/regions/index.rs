@@ -22,7 +22,7 @@ pub(super) struct RegionIndex {
     generator: String,
     /// The name of the file from which the regions are cut out.
     pub planet: String,
-    /// The time up to which this file has all changes.
+    /// The time up to which the file `planet` has all changes.
     pub timestamp: String,
     pub regions: Vec<RegionRecord>,
 }
@@ -45,7 +45,7 @@ pub(super) struct RegionRecord {
     pub timestamp: String,
     /// The size of the last change file in bytes.
     pub change_bytes: Option<u64>,
-    /// Why the region does not have the data of the planet.
+    /// The reason why the region is not up to date with the planet; `None` if it is.
     pub problem: Option<String>,
     /// The fingerprint of the area and the strategy.
     pub fingerprint: String,
@@ -72,15 +72,15 @@ impl RegionIndex {
         }
     }
 
-    /// Reads the index of an earlier run. Returns an empty index if it is missing or damaged, because the run makes it
-    /// again from the files.
+    /// Reads the index of an earlier run. Returns an empty index if it is missing or damaged, because this run makes a
+    /// new index from the files.
     pub(super) fn read(directory: &Path) -> Self {
         let text = fs::read(directory.join(FILE)).ok();
         let index = text.and_then(|text| serde_json::from_slice(&text).ok());
         index.unwrap_or_default()
     }
 
-    /// Returns the record of the region with a name.
+    /// Returns the record of the region with the given name.
     pub(super) fn record(&self, name: &str) -> Option<RegionRecord> {
         let mut regions = self.regions.iter();
         regions.find(|region| region.name == name).cloned()
@@ -125,8 +125,8 @@ impl RegionRecord {
         })
     }
 
-    /// Returns the record with the given source and problem. The source is the fingerprint of the region, and the state
-    /// of the planet from which the extract was made. It is `None` if the next run has to cut out the region.
+    /// Returns the record with the given source and problem. `source` is the fingerprint of the region, and the state
+    /// of the planet from which the extract was made. `source` is `None` if the next run has to cut out the region.
     pub(super) fn with_source(
         self,
         source: Option<(&str, &DataIdentity)>,

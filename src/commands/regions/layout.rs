@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// The hidden directory for files that are not published yet.
 pub(super) const WORK: &str = ".pbfhogg-regions";
-/// The hidden directory of extracts that are not published.
+/// The hidden directory for the extracts of a run that publishes only change files.
 const UNPUBLISHED: &str = ".extracts";
 /// The end of the name of a directory of change files.
 const UPDATES: &str = "-updates";
@@ -112,8 +112,9 @@ pub(super) fn updates_url(base: &str, name: &str) -> String {
     format!("{}/{}", base.trim_end_matches('/'), updates_path(name))
 }
 
-/// Fails if a name is not a path within a directory, or if a file of a region would be hidden, or would be a file of
-/// another region or of the index. The error is a message for the user.
+/// Fails unless each name is a path within the directory, and no two names are equal. No part of a name may begin with
+/// a dot, which would hide the files of the region, or end like the directories of change files. The error is a message
+/// for the user.
 pub(super) fn check_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<(), String> {
     let mut known = BTreeSet::new();
     for name in names {

@@ -31,7 +31,7 @@ pub(super) struct RegionPreparation<'p> {
 type Reason = String;
 
 impl RegionPreparation<'_> {
-    /// Prepares the regions that do not have the data of the planet. Returns the number of passes over the planet that
+    /// Prepares the regions that are not up to date with the planet. Returns the number of passes over the planet that
     /// wrote extracts.
     pub(super) fn run(&self, runs: &mut [RegionRun<'_>]) -> Result<usize> {
         let mut due: Vec<usize> = (0..runs.len())
@@ -87,7 +87,7 @@ impl RegionPreparation<'_> {
                 Some(((index, run, outcome), size))
             })
             .collect();
-        // Large extracts come first, because the other threads would have nothing left to do if the largest came last.
+        // Large extracts come first. If the largest came last, the other threads would have to wait for it.
         tasks.sort_by_key(|(_, size)| Reverse(*size));
         let update = |(index, run, outcome): (usize, &mut RegionRun<'_>, _), ctx: &Context| {
             let is_followed = self.update_extract(index, run, outcome, ctx)?;

@@ -26,7 +26,7 @@ pub(super) struct RegionRun<'o> {
     fingerprint: String,
     poly: String,
     pub chain: Result<RegionChain>,
-    /// The record of an earlier run.
+    /// The record that an earlier run wrote to the index.
     record: Option<RegionRecord>,
     /// The new extract that is to be published, with its state.
     new: Option<(State, NewExtract)>,
@@ -35,7 +35,7 @@ pub(super) struct RegionRun<'o> {
     cause: Option<String>,
     /// Whether the extract was updated by the changes of the planet.
     pub is_followed: bool,
-    /// Why the extract was not updated by the changes of the planet, although these are known.
+    /// The reason why the extract was not updated by the changes of the planet, although these changes are known.
     pub cut_out: Option<String>,
 }
 

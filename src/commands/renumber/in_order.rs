@@ -295,7 +295,7 @@ struct Ways {
 }
 
 impl Ways {
-    /// Replaces the contents by the ways of a block, with the new ids of their nodes.
+    /// Replaces the contents with the ways of a block and the new ids of their nodes.
     fn read_block(&mut self, payload: &[u8], nodes: &Numbering) -> FormatResult<()> {
         self.ids.read(payload)?;
         self.unknown.clear();

@@ -75,7 +75,7 @@ impl<'n> NewIdLookup<'n> {
 
 impl NewIdLookup<'_> {
     /// Returns the entry that a blob has after its ids are replaced; `None` if the blob has several kinds, or if the
-    /// new ids may be in another order than the old ids.
+    /// order of the new ids may differ from that of the old ids.
     pub(super) fn renumbered_entry(&mut self, entry: &BlobEntry) -> Option<BlobEntry> {
         let kind = entry.kinds.single()?;
         let keeps_order = !self.kinds.contains(kind) || self.numberings[kind as usize].is_fresh;

@@ -278,7 +278,7 @@ impl NumberWalk<'_> {
     }
 
     /// A fast path of [`replace_objects`](Self::replace_objects), which looks up only the first and the last id. It
-    /// requires that the map was begun in this run, that `ids` are in canonical order, and that no other id in the map
+    /// requires that [`Numbering::is_fresh`] is set, that `ids` are in canonical order, and that no other id in the map
     /// lies between them. Otherwise, returns `false` and changes nothing.
     fn replace_neighbours(&mut self, ids: &mut [i64]) -> bool {
         let (Some(first), Some(last)) = (ids.first(), ids.last()) else {

@@ -55,7 +55,7 @@ fn first_keys(entry: &BlobEntry) -> impl Iterator<Item = TypeThenId> {
     first.into_iter().chain(inner)
 }
 
-/// An output blob: the index of a range of rows, and the index of the blob among the blobs of this range.
+/// An output blob: the index of the range of objects that it is made of, and its index among the blobs of this range.
 pub(super) type BlobOfRange = (u32, u32);
 
 impl IdRows {
@@ -94,7 +94,7 @@ impl IdRows {
         self.sorter.check_for_error()
     }
 
-    /// Writes the table of ids. For each range of rows, `first_blobs` has the index of the range's first blob.
+    /// Writes the table of ids. For each range of objects, `first_blobs` has the index of the first blob of the range.
     pub(super) fn write(
         self,
         first_blobs: &[u32],

@@ -39,9 +39,9 @@ const BLOBS_AT_ONCE: usize = 4;
 const MAX_BATCH: usize = 2 << 20;
 /// The memory of the rows that are read at a time, in bytes.
 const READ_MEMORY: usize = 24 << 20;
-/// For each kind, the divisor of the number of objects in a full blob. Blobs of ways have fewer objects, because ways
-/// are longer than nodes. Blobs of relations have even fewer objects, because members are searched in the box of the
-/// whole blob.
+/// For each kind, the number of objects in a full blob of nodes, divided by the number in a full blob of the kind.
+/// Blobs of ways have fewer objects, because ways are longer than nodes. Blobs of relations have even fewer objects,
+/// because the members of a relation are searched for in the box of the whole blob.
 const PARTS_OF_A_BLOB: [usize; 3] = [1, 4, 64];
 
 /// The rows of a blob of any kind have at most `LEN_OF_AN_OBJECT * objects_per_blob` bytes.
@@ -133,9 +133,10 @@ fn check(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
     })
 }
 
-/// Returns the file whose objects are laid out, with its plan. Its ways store all known locations, because the boxes of
-/// blobs are computed from these locations. If the header of `file` does not say which nodes the file has, or if a blob
-/// has ways without locations, returns a temporary file with all known locations. Otherwise, returns `file` itself.
+/// Returns the file whose objects are laid out, with its plan. The ways of this file store all known locations, because
+/// the boxes of blobs are computed from these locations. If the header of `file` does not say which nodes the file has,
+/// or if a blob has ways without locations, returns a temporary file with all known locations. Otherwise, returns
+/// `file` itself.
 fn with_locations(
     file: PbfFile,
     plan: BlobPlan,
@@ -206,7 +207,7 @@ impl ObjectPlacer<'_> {
     }
 
     /// Adds the objects of the kinds in `kinds`. `place` returns the box of an object, and an optional value. Calls
-    /// `take` with these values in file order.
+    /// `take` for each blob, in file order, with the optional values of its objects.
     fn add<T: Send>(
         &self,
         name: &'static str,
@@ -234,8 +235,8 @@ impl ObjectPlacer<'_> {
     }
 }
 
-/// Converts the objects of a block to rows, except objects of kinds that are not in `kinds`. Calls `add` with each
-/// batch of rows. Returns the values that `place` returned.
+/// Converts the objects of a block to rows, if their kind is in `kinds`. Calls `add` with each batch of rows. Returns
+/// the optional values that `place` returned.
 fn make_rows<T>(
     payload: &[u8],
     kinds: KindSet,

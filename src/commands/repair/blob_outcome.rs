@@ -14,7 +14,7 @@ use crate::runtime::Context;
 use std::iter::{from_fn, once};
 
 /// Finds the blobs that are not where the table of contents lists them. Such a blob may have moved, or only its frame
-/// may be damaged. In the result, the outcomes of found blobs come before the losses.
+/// may be damaged. In the result, the outcomes of found blobs precede the losses in whose range the blobs were found.
 pub(super) fn find_displaced_blobs(
     outcomes: Vec<Outcome>,
     input: &Input,
@@ -44,7 +44,8 @@ pub(super) fn find_displaced_blobs(
                 continue;
             }
             // Only data with a checksum counts as found, because other data may be the damaged data that the table of
-            // contents lists. If the Blob cannot be parsed, only streams with a checksum are searched for in it.
+            // contents lists. A Blob that cannot be parsed is examined, too, because only streams with a checksum are
+            // searched for in it.
             let body = read_blob_message(input, &frame.entry)?;
             let is_zlib = |blob: Blob<'_>| blob.encoding == Encoding::Zlib;
             if frame.stream_in.is_some() || Blob::parse(&body).map_or(true, is_zlib) {
@@ -119,7 +120,7 @@ fn outcome_without_frame(input: &Input, frame: &Frame, mender: &BlobMender) -> R
         Ok(outcome) => return outcome,
         Err(fault) => fault,
     };
-    // The blob counts as lost if its type is `OSMData` with only a few wrong bytes.
+    // The blob counts as lost if more than half of the bytes in its type field are those of the type `OSMData`.
     const DATA: &[u8] = b"\x0a\x07OSMData";
     let start = FrameStart::read(input, frame.entry.offset)?;
     let found = start.bytes().iter().skip(FRAME_PREFIX_LEN);

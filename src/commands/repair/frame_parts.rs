@@ -9,7 +9,7 @@ pub(super) struct FrameParts {
     blob_len: u32,
     /// The field `raw_size` of the Blob, which is before or after the data.
     raw_size: Vec<u8>,
-    /// The key and the length of the data.
+    /// The encoded key and length of the field that holds the data.
     data_head: Vec<u8>,
 }
 
@@ -27,7 +27,7 @@ impl FrameParts {
         }
     }
 
-    /// Whether `bytes` are the bytes of a frame before its data. They may be damaged either in the prefix and the
+    /// Whether `bytes` are the part of a frame before its data. They may be damaged either in the prefix and the
     /// BlobHeader, or in the fields of the Blob, but not in both.
     pub(super) fn is_head(&self, bytes: &[u8]) -> bool {
         let fields = [&self.raw_size[..], &self.data_head].concat();
@@ -69,12 +69,13 @@ impl FrameParts {
         header
     }
 
-    /// Whether `bytes` are exactly the bytes of a frame after its data.
+    /// Whether `bytes` are exactly the part of a frame after its data.
     pub(super) fn is_tail(&self, bytes: &[u8]) -> bool {
         bytes.is_empty() || bytes == self.raw_size
     }
 
-    /// Removes the fields after the data of the frame from the start of `bytes`.
+    /// Returns the bytes after the fields that follow the data of the frame. If `bytes` does not begin with these
+    /// fields, returns all of `bytes`.
     pub(super) fn without_tail<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
         bytes.strip_prefix(&self.raw_size[..]).unwrap_or(bytes)
     }

@@ -144,7 +144,7 @@ pub(super) fn find_streams(
 /// Searches a range of a file for zlib streams. Returns the first stream whose checksum is right and whose content is
 /// the payload of a blob.
 fn next_stream(input: &Input, range: Range<u64>, ctx: &Context) -> Result<Option<Frame>> {
-    // The first two bytes of a zlib stream (RFC 1950) without a dictionary.
+    // Whether two bytes can begin a zlib stream (RFC 1950) without a dictionary.
     let begins = |method: u8, flags: u8| {
         let check = u16::from_be_bytes([method, flags]);
         method & 0x0f == 8 && method >> 4 <= 7 && flags & 0x20 == 0 && check.is_multiple_of(31)
@@ -197,7 +197,7 @@ fn stream_at(input: &Input, offset: u64, end: u64) -> Result<Option<Frame>> {
     Ok(kind_of(&payload).map(|kind| Frame::new(entry, kind)))
 }
 
-/// Returns the type that a blob with a payload must have; `None` if the payload is neither a header nor objects.
+/// Returns the type of the blob to which a payload belongs; `None` if the payload is neither a header nor objects.
 pub(super) fn kind_of(payload: &[u8]) -> Option<BlobKind> {
     let block = Block::parse_bare(payload);
     if block.is_ok_and(|block| ObjectKind::ALL.into_iter().any(|kind| block.has(kind))) {
@@ -208,7 +208,7 @@ pub(super) fn kind_of(payload: &[u8]) -> Option<BlobKind> {
 }
 
 impl Frame {
-    /// Creates a frame that is whole.
+    /// Creates a frame that is not damaged.
     pub(super) const fn new(entry: BlobEntry, kind: BlobKind) -> Self {
         Self {
             entry,

@@ -41,8 +41,8 @@ pub(super) fn header(survey: &Survey, report: &mut Report, other: Option<&PbfFil
     if !report.is_complete() {
         remove_node_features(&mut header);
         match other {
-            // The objects of the other file may be older. The output therefore gets the older state, so that an update
-            // brings all objects up to date.
+            // The objects of the other file may be older. The output therefore gets the older replication state of the
+            // two files, so that an update brings all objects up to date.
             Some(other)
                 if report.can_restore_losses_from(other)
                     && have_same_server(&header, &other.header) =>

@@ -20,8 +20,8 @@ fn content_key(entry: &BlobEntry) -> Content {
     (entry.first_key(), entry.last_key(), entry.count)
 }
 
-/// Reads the table of contents at the end of a file that has another length than its header says. The offsets in the
-/// table are from before the damage. Returns `None` if there is no such table.
+/// Reads the table of contents at the end of a file whose length differs from the length in its header. The offsets in
+/// the table are those before the damage. Returns `None` if there is no such table.
 pub(super) fn table_at_end(input: &Input, pieces: &[Piece]) -> Result<Option<Vec<BlobEntry>>> {
     let Some(stated_start) = find_toc(&read_toc_tail(input)?) else {
         return Ok(None);
@@ -51,7 +51,8 @@ pub(super) fn table_at_end(input: &Input, pieces: &[Piece]) -> Result<Option<Vec
     Ok(table.ok())
 }
 
-/// Sets the ids of lost objects in the outcomes. `table` has an entry for each blob that the file had.
+/// Sets the ids of lost objects in the outcomes. `table` has an entry for each blob that the file had before the
+/// damage.
 pub(super) fn with_lost_ids(outcomes: Vec<Outcome>, table: Option<&[BlobEntry]>) -> Vec<Outcome> {
     let matches = table.and_then(|table| Some((table, Matches::of(&outcomes, table)?)));
     match matches {
@@ -67,8 +68,8 @@ struct Matches {
 }
 
 impl Matches {
-    /// Assigns outcomes to the entries of a table. Returns `None` if a whole blob has no entry, because the table then
-    /// does not describe the whole file.
+    /// Assigns outcomes to the entries of a table. Returns `None` if an undamaged blob has no entry, because the table
+    /// then does not describe the complete file.
     fn of(outcomes: &[Outcome], table: &[BlobEntry]) -> Option<Self> {
         let mut by_content: HashMap<Content, Vec<usize>> = HashMap::new();
         for (index, entry) in table.iter().enumerate().rev() {
@@ -100,8 +101,8 @@ impl Matches {
         Some(Self { found })
     }
 
-    /// Distributes the entries without an outcome to the losses, and sets the ids of each loss. Adds losses for entries
-    /// of which no bytes are left. Removes a lost blob whose objects were found elsewhere.
+    /// Distributes the entries without an outcome to the losses, and sets the ids of each loss. Adds losses for the
+    /// entries of blobs that have left no bytes. Removes a lost blob whose objects were found elsewhere.
     fn with_lost_ids(&self, outcomes: Vec<Outcome>, table: &[BlobEntry]) -> Vec<Outcome> {
         let mut known: HashMap<Content, Vec<usize>> = HashMap::new();
         for (number, outcome) in outcomes.iter().enumerate().rev() {
@@ -109,8 +110,8 @@ impl Matches {
                 known.entry(content_key(entry)).or_default().push(number);
             }
         }
-        // `missing` has the entries of each lost outcome. `vanished` has the entries of which no bytes are left, by the
-        // number of the next outcome.
+        // `missing` maps the number of a lost outcome to the entries of its blobs. `vanished` has the entries of blobs
+        // that have left no bytes. Its keys are the numbers of the outcomes that followed these blobs.
         let mut missing: HashMap<usize, Vec<&BlobEntry>> = HashMap::new();
         let mut vanished: HashMap<usize, Vec<&BlobEntry>> = HashMap::new();
         let mut next = 0;

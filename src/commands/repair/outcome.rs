@@ -41,7 +41,7 @@ pub(super) struct MendedOutcome {
 pub(super) struct SpooledFrame {
     /// The facts about the blob.
     pub entry: BlobEntry,
-    /// The number of its piece in the spool.
+    /// The number of the piece in the spool that holds the blob.
     pub piece: usize,
 }
 
@@ -63,7 +63,7 @@ impl Outcome {
         Self::Lost(loss, (entry.count > 0).then_some(entry))
     }
 
-    /// Returns the end of the bytes that the outcome is about; `None` if the blob has no objects.
+    /// Returns the offset after the last byte of the blob or of the lost bytes; `None` if the blob has no objects.
     pub(super) fn end(&self) -> Option<u64> {
         match self {
             Self::Whole { entry, .. } => Some(entry.end()),

@@ -24,7 +24,7 @@ pub struct Report {
     pub ends_within_line: bool,
     /// The number of readable header blobs. More than one means that files were concatenated.
     pub headers: u64,
-    /// The error in the frame of a header that could be read.
+    /// The error in the frame of a damaged header that could still be read.
     pub header_fault: Option<String>,
     /// The number of blobs that are whole; 0 for text.
     pub whole_blobs: u64,
@@ -83,8 +83,8 @@ pub struct Loss {
     pub bytes: u64,
     /// The cause of the loss.
     pub cause: String,
-    /// The number of lost objects; `None` if it is not known. 0 means that no object is lost according to the table of
-    /// contents, because the bytes came from elsewhere.
+    /// The number of lost objects; `None` if it is not known. 0 means that the lost bytes had no objects, according to
+    /// the table of contents.
     pub objects: Option<u64>,
     /// The ids that lost objects can have.
     pub ids: Vec<LostIds>,

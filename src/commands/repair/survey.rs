@@ -34,7 +34,7 @@ pub(super) struct Survey {
     pub has_bare_ways: bool,
     /// Whether a header that can be read announces a table of contents.
     announces_table: bool,
-    /// The error in the frame of a header that could be read.
+    /// The error in the frame of a header whose payload could be read.
     header_fault: Option<String>,
     /// The size of the file that its headers declare; 0 if they declare none.
     declared_len: u64,
@@ -78,7 +78,7 @@ impl WorkItem for Piece {
 }
 
 impl Survey {
-    /// Creates the survey of a file whose content is as its header declares.
+    /// Creates the survey of a file that has no damage, and whose content is as its header declares.
     pub(super) fn of_whole(header: &HeaderBlock) -> Self {
         Self {
             headers: vec![header.clone()],
@@ -112,8 +112,8 @@ impl Survey {
             let left = survey.read_header(input, piece, ctx)?;
             survey.pieces.extend(left);
         }
-        // A table that no readable header announces is not used: another program has copied the strings of the table
-        // together with the last objects. If no header can be read, the table is used.
+        // A table that no readable header announces is not used. It describes an earlier file: another program has
+        // copied the strings of the table together with the last objects. If no header can be read, the table is used.
         if is_one_file && (survey.headers.is_empty() || survey.announces_table) {
             survey.table = losses::table_at_end(input, &survey.pieces)?;
         }
@@ -208,7 +208,7 @@ impl Survey {
     }
 
     /// Adds the loss of the end of the file, if the end is missing and no other loss explains it. The end is missing if
-    /// the headers announce a longer file, or if the file was unpacked in part (`is_cut`).
+    /// the headers announce a longer file, or if only a part of a compressed file could be unpacked (`is_cut`).
     pub(super) fn add_loss_of_end(&mut self, input: &Input, is_cut: bool) {
         let missing = self.declared_len.saturating_sub(input.len());
         let cause = match (missing, is_cut) {

@@ -36,7 +36,7 @@ pub(super) fn repair(
         ..Report::default()
     };
     survey.fill_report(&mut report);
-    // The blobs are those of the temporary file, so they are not reported.
+    // The counted blobs are those of the temporary file, so they are not reported.
     report.whole_blobs = 0;
     report.mended.clear();
     match salvaged.damage {

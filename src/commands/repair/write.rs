@@ -39,8 +39,8 @@ pub(super) fn write(
     let header = header(survey, report, other.as_ref());
     let write_to = |output: &OutputOptions| {
         let mut header = header.clone();
-        // A temporary file gets this header, too. Sorting applies the options once more, so the header of the file must
-        // still have the fields that the options keep.
+        // A temporary file gets this header, too. Sorting applies the options once more, so the header of the temporary
+        // file must still have the fields that the options keep.
         options.output.header.apply(&mut header);
         write_outcomes(damaged, survey, mender, output, header, ctx)
     };
@@ -146,7 +146,7 @@ fn write_lost_objects(
 ) -> Result<(PbfFile, u64)> {
     let plan = BlobPlan::open(other, PlanNeeds::Ranges, ctx)?;
     let ranges = join_ranges(lost.iter().map(LostIds::keys).collect());
-    // Returns the first range that does not end before a key.
+    // Returns the first range that ends at a key or after it.
     let range_from = |key: TypeThenId| {
         let index = ranges.partition_point(|(_, last)| *last < key);
         ranges.get(index)

@@ -37,8 +37,8 @@ struct Day {
     deleted: Vec<SyntheticObject>,
 }
 
-/// Writes the change files of the first `days` days into a directory, which is created if it does not exist:
-/// `001.osc.gz` and so on, each with its state file `001.state.txt`.
+/// Writes the change files of the first `days` days, `001.osc.gz` and so on, each with its state file `001.state.txt`.
+/// Creates the directory if it does not exist.
 pub(super) fn write_days(
     world: &World,
     days: u32,

@@ -21,7 +21,7 @@ pub(super) struct Applying<'a> {
     position: &'a FilePosition,
     /// The replication state of the file before the update.
     start: State,
-    /// The identity of the file before the update, if the step of the update is wanted.
+    /// The identity of the file before the update; `None` if no [`PlanetStep`] is wanted.
     before: Option<DataIdentity>,
     ctx: &'a Context,
 }
@@ -44,8 +44,8 @@ impl<'a> Applying<'a> {
         }
     }
 
-    /// Applies the changes, and returns the step of the file, if the step is wanted. Records the update first, so that
-    /// the command is not lost if the process ends after the file was replaced.
+    /// Applies the changes, and returns the step of the file, if the step is wanted. With `follow_up`, records the
+    /// update first, so that its command is not lost if the process ends after the file was replaced.
     pub(super) fn run(
         &self,
         download: Download,

@@ -39,8 +39,8 @@ pub struct Clipped {
     /// ways have locations, only references to nodes without a known location count. With [`Strategy::Simple`], no
     /// references count.
     pub missing_references: u64,
-    /// The number of ways that came into the file without all their nodes. The same references count as in
-    /// `missing_references`.
+    /// The number of ways that came into the file without all their nodes. References count under the same conditions
+    /// as in `missing_references`.
     pub incomplete_ways: u64,
     /// The number of relations that came into the file without all their members.
     pub incomplete_relations: u64,
@@ -160,7 +160,7 @@ fn cut_changes(
     count
 }
 
-/// Stores, in the kept ways, the locations of those of their nodes that are cut away.
+/// If nodes of a kept way are cut away, stores their locations in the way.
 fn store_cut_locations(changes: &mut ChangeSet, facts: &BaseFacts, kept: &IdSets) {
     let all = changes.changes().iter();
     let ways = all.clone().filter(|change| is_kept(change, facts, kept));
@@ -358,7 +358,7 @@ impl<'k> KeptChanges<'k> {
         self.facts.present.contains(object.kind, object.id)
     }
 
-    /// Whether the file has or gets an object.
+    /// Whether the file has an object, or gets it from the changes.
     fn is_in_result(&self, object: ObjectId) -> bool {
         self.is_in_base(object) || self.kept.contains(object.kind, object.id)
     }

@@ -25,7 +25,7 @@ pub(super) struct Download {
     pub bytes: u64,
     /// Whether all wanted change files were read.
     pub is_complete: bool,
-    /// The number of changed versions whose tags rules changed; `None` if there are no rules.
+    /// The number of changed versions whose tags were edited by rules; `None` if there are no rules.
     pub edited: Option<u64>,
 }
 
@@ -163,7 +163,7 @@ impl<'d> Downloader<'d> {
         format!("{name}-{sequence}")
     }
 
-    /// Fetches change files. Returns the file or the error for each of them.
+    /// Fetches change files. Returns the file or the error for each sequence number.
     fn fetch(
         &self,
         server: &Server<'_>,

@@ -1,10 +1,11 @@
 //! The command that runs after each update of a file.
 //!
-//! Before the file is replaced, the step of the update is written to a record beside the file. The record is removed
-//! when the command has succeeded. Until then, the command is pending, and the next update that has a command begins
-//! with the pending command. The command and the outputs that it reads are therefore not lost if the command fails, or
-//! if the machine fails after the file was replaced. An update without a command keeps the record. The next update with
-//! a command then runs it once for all updates since the recorded state.
+//! Before an update replaces the file, it writes a record beside the file. The record has the states before and after
+//! the update, and the paths of the outputs. The record is removed when the command has succeeded. Until then, the
+//! command is pending, and the next update that has a command begins with the pending command. The command and the
+//! outputs that it reads are therefore not lost if the command fails, or if the machine fails after the file was
+//! replaced. An update without a command keeps the record. The next update with a command then runs it once for all
+//! updates since the recorded state.
 
 use super::position::{FilePosition, HeaderState};
 use super::record::{Record, UpdateStep};
@@ -25,8 +26,8 @@ options! {
     /// The command gets these variables: `PBFHOGG_FILE` is the path of the updated file, `PBFHOGG_SERVER` the URL of
     /// the server, `PBFHOGG_SEQUENCE` and `PBFHOGG_TIMESTAMP` are the state of the file, and `PBFHOGG_SEQUENCE_BEFORE`
     /// and `PBFHOGG_TIMESTAMP_BEFORE` its state before the update. `PBFHOGG_AUGMENTED_DIFF` and `PBFHOGG_EXPIRED_TILES`
-    /// are the paths of these outputs, if the run that updated the file wrote any. A variable whose value is not known
-    /// is not set. The standard input of the command is empty.
+    /// are the paths of the augmented diff and of the list of expired tiles, if the run that updated the file wrote
+    /// them. A variable whose value is not known is not set. The standard input of the command is empty.
     pub struct Exec {
         /// The command line, which `sh` runs, or `cmd` on Windows.
         pub command: OsString,
@@ -136,7 +137,7 @@ pub(super) struct FollowUp<'o> {
     exec: &'o Exec,
     /// The path of the written file.
     written: &'o Path,
-    /// The record; `None` if the update writes another file than it reads.
+    /// The record; `None` if the update does not replace the file that it reads.
     record: Option<Record>,
 }
 
@@ -265,7 +266,8 @@ impl<'o> FollowUp<'o> {
         };
         let file = &self.options.file;
         ctx.debug(format!("{}: replaced; the command follows", file.display()));
-        // Until the new file is locked, other runs can begin and end.
+        // Other runs can begin and end before the new file is locked. They may have changed the record, so the record
+        // is compared with the step.
         let lock = FileLock::acquire(file);
         if let Err(error @ Error::File { .. }) = &lock {
             ctx.warn_with_advice(

@@ -11,7 +11,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// An update of a file from one state to another one, with the paths of the outputs that describe it.
+/// An update of a file from one state to another one, with the paths of the outputs that describe the update.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct UpdateStep {
     pub server: String,
@@ -30,7 +30,7 @@ impl UpdateStep {
     }
 }
 
-/// A record, which is a file beside the updated file. It holds the step that a command has to follow.
+/// A record, which is a file beside the updated file. It holds the step after which a command still has to run.
 pub(super) struct Record {
     /// The path of the record.
     pub(super) path: PathBuf,
@@ -73,7 +73,7 @@ impl Record {
         Ok(Some(serde_json::from_slice(&text)))
     }
 
-    /// Describes a damaged record in a message.
+    /// Returns a message about a damaged record.
     pub(super) fn damage_message(&self, error: &serde_json::Error) -> String {
         let path = self.path.display();
         format!(

@@ -20,7 +20,7 @@ impl Selected {
     }
 }
 
-/// The index of a group in a [`Selection`]. For all objects of a group, each output makes the same decision.
+/// The index of a group in a [`Selection`]. An output makes the same decision about all objects of a group.
 pub(crate) type GroupId = u32;
 
 /// The decisions about the objects of a block. Objects with the same decisions in all outputs form a group.

@@ -231,7 +231,8 @@ impl Rewriter {
         self.encoder.finish()
     }
 
-    /// Appends to `outcomes` the outcome for each of `outputs`, which all keep only a part of the block or strip tags.
+    /// Appends the outcome for each of `outputs` to `outcomes`. Each of these outputs keeps only a part of the blob, or
+    /// strips tags.
     fn encode_parts(
         &mut self,
         source: &DecidedBlock<'_>,

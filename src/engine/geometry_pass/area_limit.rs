@@ -16,7 +16,7 @@ const NODES_PER_BYTE: u64 = 16;
 impl GeometryPass<'_> {
     /// Sets the maximum number of nodes of an area, so that all assembled areas together do not exceed the limit for
     /// the file. `members` is the number of member ways of the relations that `areas` selects. The relations are read
-    /// again only if so many ways, each as long as the longest way, would exceed the limit.
+    /// again only if that many ways, each as long as the longest way, would exceed the limit.
     pub(super) fn limit_areas(
         &self,
         areas: &(impl Fn(&Block<'_>) -> FormatResult<Vec<bool>> + Sync),

@@ -224,7 +224,7 @@ impl NodeLocations {
     }
 
     /// Goes on to the next way. `is_needed` tells whether the way may be visited or is in `wanted`. The locations of
-    /// other ways may not have been looked up.
+    /// other ways have been looked up only if `has_all` is set.
     fn advance(&mut self, is_needed: bool) -> FormatResult<()> {
         const UNKNOWN: FormatError =
             FormatError::new("internal error: a way whose locations were not looked up");

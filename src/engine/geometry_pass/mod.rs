@@ -3,7 +3,7 @@
 //! First, relations are read for the ids of their member ways. Then nodes and ways are read once. Finally, when the
 //! nodes of the member ways are known, relations are read again and visited. Nodes are visited before ways, and ways
 //! before relations, each kind in file order. The locations of nodes are looked up, unless the ways of the file store
-//! them. If the ways store them, nodes are looked up only if a way lacks a location (`late`).
+//! them. If the ways store them, nodes are looked up only if a way lacks a location (see `late`).
 
 mod area_limit;
 mod blob;
@@ -334,9 +334,9 @@ impl<'a> GeometryPass<'a> {
         found.copied().collect()
     }
 
-    /// Reads the relations that `areas` selects, and the relations that are nested in the routes among the selected
-    /// relations. Returns the ids of the member ways of all these relations, the nested relations, and the number of
-    /// member ways of the selected relations.
+    /// Reads the relations that `areas` selects. If a selected relation is not an area, also reads the relations nested
+    /// in it. Returns the ids of the member ways of all these relations, the nested relations, and the number of member
+    /// ways of the selected relations.
     fn find_member_ways(
         &self,
         areas: &(impl Fn(&Block<'_>) -> FormatResult<Vec<bool>> + Sync),

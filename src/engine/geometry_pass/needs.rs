@@ -34,7 +34,8 @@ impl Selected {
 
 /// The conditions under which a way of a block is visited or needed.
 pub(super) struct WayNeeds<'n> {
-    /// The string indices of keys. A way is visited only if it has one of these keys. `None` stands for all ways.
+    /// The string indices of keys. A way is visited only if it has one of these keys. `None` if ways are visited
+    /// regardless of their keys.
     pub keys: Option<&'n [u64]>,
     pub selected: &'n Selected,
     /// Whether the block has only ways, so that a way has the same index among the ways and among the objects.
@@ -44,7 +45,7 @@ pub(super) struct WayNeeds<'n> {
     pub needs_others: bool,
 }
 
-/// Counts the objects and the ways of a block, and skips ways that are not needed.
+/// A counter of the objects and the ways of a block. It tells which ways are needed.
 pub(super) struct WayCounter<'n> {
     needs: &'n WayNeeds<'n>,
     /// The index of the next object.
@@ -54,8 +55,8 @@ pub(super) struct WayCounter<'n> {
 }
 
 impl WayCounter<'_> {
-    /// Moves to the next way, and returns whether it is needed. A way that is not needed is also counted as an object,
-    /// because no call of [`next_index`](Self::next_index) follows.
+    /// Moves to the next way, and returns whether it is needed. If it is not needed, also counts it as an object,
+    /// because the caller does not call [`next_index`](Self::next_index) for such a way.
     pub(super) fn advance_to_next_way(&self) -> bool {
         let needs = self.needs;
         let is_needed = needs.needs_others || needs.may_visit(self.next.get());

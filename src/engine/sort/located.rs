@@ -59,7 +59,7 @@ fn may_have_ways(entry: &BlobEntry) -> bool {
     !entry.is_indexed() || entry.kinds.contains(ObjectKind::Way)
 }
 
-/// Returns the form of a file, or `None` if the file has no ways.
+/// Returns the location form of a file, or `None` if the file has no ways.
 fn location_form_if_ways(file: &PbfFile, plan: &BlobPlan) -> Option<LocationForm> {
     let has_ways = plan.kinds().contains(ObjectKind::Way);
     has_ways.then(|| LocationForm::of(file, plan))
@@ -209,8 +209,9 @@ impl WayLocationRule {
 }
 
 impl MovedNodes {
-    /// Reads the ways of `inputs`, whose ways have locations. Collects the nodes whose location in a way cannot be
-    /// checked against the input of the way, and compares the locations that ways of several inputs store.
+    /// Reads the ways of `inputs`, which are the inputs whose ways have locations. Collects the nodes whose location in
+    /// a way cannot be checked against the input of the way, and compares the locations that ways of several inputs
+    /// store.
     fn find(inputs: &[(&PbfFile, &BlobPlan, LocationForm)], ctx: &Context) -> Result<Self> {
         let (mut wanted, mut lacking) = (IdSet::default(), Vec::new());
         for (file, plan, form) in inputs {
@@ -227,7 +228,8 @@ impl MovedNodes {
         })
     }
 
-    /// Sets the locations of the nodes in the output. `locations` has the locations of the nodes that an input has.
+    /// Sets the locations that nodes have in the output, and counts contradictions. `locations` has the locations of
+    /// those nodes that an input has.
     fn set_locations(&mut self, locations: FxHashMap<i64, Option<Location>>, ctx: &Context) {
         self.locations = locations;
         for (id, newest) in &self.stored {

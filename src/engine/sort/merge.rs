@@ -1,4 +1,5 @@
-//! Merges the objects of overlapping blobs.
+//! Merges the objects of overlapping blobs. Overlapping blobs form a cluster, which `shards` divides into shards by
+//! ranges of keys.
 
 use super::kept::DuplicateChoice;
 use super::located::WayLocationRule;

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-/// The index of a block in its shard, and the error about it.
+/// The index of a block in its shard, and the error in the block.
 pub(super) type BlockError = (usize, FormatError);
 
 /// Parses the blocks of a shard.
@@ -75,7 +75,7 @@ fn stream_key(object: &RawElement<'_>, source: &Source, stream: usize) -> Stream
     ))
 }
 
-/// Merges the objects of several blobs in canonical order. The versions of an object are adjacent and in ascending
+/// A merge of the objects of several blocks in canonical order. The versions of an object are adjacent and in ascending
 /// order. Objects with equal versions come in the order of the inputs.
 pub(super) struct Merged<'a> {
     sources: &'a [Source],

@@ -31,7 +31,8 @@ pub(super) struct Portions<'a> {
     is_last: bool,
 }
 
-/// A sample of bounded size of the positions of a block: the positions whose index is a multiple of `step`.
+/// A sample of the positions in a block: the positions whose index is a multiple of `step`. The sample has a bounded
+/// size.
 struct PositionSample {
     positions: Vec<SortPosition>,
     /// The number of objects in the block for each position in the sample.
@@ -58,8 +59,8 @@ impl PositionSample {
         }
     }
 
-    /// Returns the estimated ends of portions after `end`, in descending order. By estimate, fewer than `most` objects
-    /// are between two ends.
+    /// Returns the estimated ends of portions after `end`, in descending order. According to the sample, fewer than
+    /// `most` objects lie between two consecutive ends.
     fn portion_ends(mut self, end: SortPosition, most: usize) -> Vec<SortPosition> {
         // An eighth of a portion is left for the error of the estimate.
         let objects = (most / 8 * 7 / self.step as usize).max(1);

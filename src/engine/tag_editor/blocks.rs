@@ -95,8 +95,8 @@ impl NamedKeys {
 }
 
 impl TagEditor {
-    /// Whether the tags of an object in a blob may change, according to the entry of the blob and, if given, the
-    /// strings of the blob.
+    /// Whether the tags of any object in a blob may change, according to the entry of the blob and, if `strings` is
+    /// `Some`, the strings of the blob.
     pub(crate) fn may_change(&self, entry: &BlobEntry, strings: Option<&StringTable<'_>>) -> bool {
         let Some(strings) = strings else {
             let concerns = |rule: &TagRule| may_select_in_blob(&rule.filter, entry);
@@ -153,7 +153,7 @@ impl TagEditor {
         Ok(counts)
     }
 
-    /// Returns the facts about the current object that rules need.
+    /// Returns the facts that rules need about the current object.
     fn edited_object<'s>(
         &self,
         objects: &mut BlockWalk<'_>,

@@ -23,8 +23,8 @@ const EXAMPLES: usize = 3;
 pub(crate) struct EditCounts {
     /// The number of objects whose tags were changed.
     pub objects: u64,
-    /// For each step, the number of objects that it changed, and the first of them. Steps at the end that changed
-    /// nothing are left out.
+    /// For each step, the number of objects that it changed, and the first few of these objects. Steps at the end that
+    /// changed nothing are left out.
     steps: Vec<(u64, Vec<ObjectId>)>,
 }
 

@@ -1,4 +1,4 @@
-//! Tables of tags: which objects get which tags.
+//! Tables that list, for individual objects, the tags to set or remove.
 
 use crate::error::{Error, FileResult, Result};
 use crate::osm::{MAX_TAG_LEN, ObjectId, ObjectKind, TypeThenId, id_rank};
@@ -21,9 +21,9 @@ impl TagTable {
     ///
     /// # Errors
     ///
-    /// The file cannot be read; a column is missing; a line has another number of cells, an unknown type or id, no key,
-    /// a key or value with more than 255 characters or a control character, or a key that the object already has in an
-    /// earlier line.
+    /// The file cannot be read; a column is missing; a line has the wrong number of cells, an unknown type or id, no
+    /// key, a key or value with more than 255 characters or a control character, or a key that the object already has
+    /// in an earlier line.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).for_path(path, "cannot read")?;
         Self::parse(&text).map_err(|cause| Error::file(path, cause))

@@ -84,7 +84,8 @@ impl LookupMethod {
 struct NodeFacts {
     /// The number of objects in the blobs, which is at least the number of nodes.
     nodes: u64,
-    /// For a dense and for a sparse store, the sum over all blobs of the bytes that the locations of a blob use.
+    /// The memory in bytes for the locations of all blobs, added up blob by blob: in a dense store, and in a sparse
+    /// store.
     sums: [u64; 2],
     /// The ids with the lowest and the highest rank.
     ends: Option<(i64, i64)>,

@@ -1,4 +1,4 @@
-//! Stores the locations of nodes while the id ranges of their blobs are read for the first time.
+//! Stores the locations of nodes during the pass that finds the id ranges of their blobs.
 
 use super::choice::GrowingMemory;
 use super::{IndexType, LocateOptions, NodeParts, WayLocations};

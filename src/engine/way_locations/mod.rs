@@ -57,7 +57,7 @@ pub(crate) struct LocateOptions {
     /// The maximum memory in bytes; `None` for four fifths of the available memory, at most 7 GiB.
     pub max_memory: Option<u64>,
     /// The approximate number of ranges of ids for a join on disk; `None` for as few ranges as `max_memory` allows. A
-    /// number set here is used even if a range of that size needs more than `max_memory`.
+    /// number that is set here is used even if a range then needs more than `max_memory`.
     pub ranges: Option<u64>,
 }
 
@@ -77,13 +77,13 @@ impl LocateOptions {
     }
 }
 
-/// The blobs of a file in two parts. The part `nodes` has the blobs at the start of the file that contain only nodes.
-/// The part `rest` has all other blobs.
+/// The blobs of a file in two parts. The part `nodes` has the blobs before the first blob that does not contain only
+/// nodes. The part `rest` has all other blobs.
 pub(crate) struct NodeParts {
     pub nodes: Vec<BlobEntry>,
     pub rest: Vec<BlobEntry>,
-    /// Whether there are nodes outside the blobs at the start of the file that contain only nodes. If there are, a way
-    /// may precede its nodes. So `nodes` is empty, and `rest` has all blobs.
+    /// Whether nodes also occur after the leading blobs of nodes. If they do, a way may precede its nodes. In this
+    /// case, `nodes` is empty, and `rest` has all blobs.
     is_mixed: bool,
 }
 

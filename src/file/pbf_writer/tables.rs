@@ -15,7 +15,8 @@ impl PbfWriter {
     /// needs this table only in a spatial layout, in which the blobs are not in the order of ids. It gets none if it
     /// has few blobs or no table of contents.
     pub(crate) fn begin_id_table(&mut self) -> bool {
-        // Besides the hosts of the table of contents, one blob must be left for sections, and one for the directory.
+        // Besides the blobs that host the table of contents, one blob must be left for the sections of the table of
+        // ids, and one for its directory.
         let has_blobs = self.last.len() >= self.host_count() + 2;
         let is_wanted = self.options.has_spatial_layout && self.options.toc && has_blobs;
         self.id_parts = is_wanted.then(|| IdTableParts::new(self.host_count()));
@@ -36,7 +37,7 @@ impl PbfWriter {
         Ok(())
     }
 
-    /// Writes the sections of the table of ids that are not written yet, together with a blob that was held back.
+    /// Writes the unwritten sections of the table of ids, together with a blob that was held back.
     fn write_id_sections(&mut self) -> Result<()> {
         let Some(mut parts) = self.id_parts.take() else {
             return Ok(());

@@ -60,8 +60,8 @@ impl NewestChanges {
         self.set.append(changes)?;
         if self.set.memory() >= self.limit {
             self.set.sort_and_keep(self.versions, self.same_time, ctx);
-            // If nothing was removed because little was unused, little will probably be unused next time. So the limit
-            // grows faster.
+            // If nothing was removed because little was unused, little will probably be unused next time, too. So the
+            // limit grows faster.
             let factor = if self.set.remove_unused() { 2 } else { 4 };
             let memory = self.set.memory();
             if memory > self.max {
@@ -82,7 +82,7 @@ impl NewestChanges {
     }
 }
 
-/// The approximate memory overhead of a string in a pool in bytes, without its text.
+/// The approximate memory overhead in bytes of a string in a pool, without its text.
 const STRING: usize = 16;
 
 impl ChangeSet {

@@ -8,8 +8,8 @@ use crate::formats::document_header::DocumentHeader;
 use crate::osm::ObjectId;
 use crate::pbf::{Block, Object, ObjectBody};
 
-/// The memory in bytes of the changes of a blob at which [`ChangeSet::read_block`] passes them on as a set, and begins
-/// another set.
+/// The memory in bytes at which [`ChangeSet::read_block`] passes the collected changes on as a set, and begins another
+/// set.
 const MAX_MEMORY: usize = 4 << 20;
 
 impl ChangeSet {

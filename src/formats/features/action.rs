@@ -31,9 +31,9 @@ pub(crate) struct ActionRow {
     pub old_tags: Option<OwnedTags>,
     /// The tags after the changes; `None` for a deletion.
     pub new_tags: Option<OwnedTags>,
-    /// The geometry before the changes; `None` if the object was no feature.
+    /// The geometry before the changes; `None` if the object was not a feature.
     pub old_geometry: Option<OwnedGeometry>,
-    /// The geometry after the changes; `None` if the object is no feature or was deleted.
+    /// The geometry after the changes; `None` if the object is not a feature or was deleted.
     pub new_geometry: Option<OwnedGeometry>,
 }
 

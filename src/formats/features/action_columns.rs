@@ -46,29 +46,29 @@ impl<'a> ActionView<'a> {
         }
     }
 
-    /// Returns the version before the changes; `None` for a creation, or if the version is unknown.
+    /// Returns the version that the object had before the changes; `None` for a creation, or if the version is unknown.
     pub const fn old_version(&self) -> Option<u32> {
         self.0.old_version
     }
 
-    /// Returns the tags before the changes as pairs of a key and a value; `None` for a creation.
+    /// Returns the tags that the object had before the changes, as pairs of a key and a value; `None` for a creation.
     pub fn old_tags(&self) -> Option<impl Iterator<Item = (&'a str, &'a str)> + use<'a>> {
         tag_pairs(&self.0.old_tags)
     }
 
-    /// Returns the tags after the changes as pairs of a key and a value; `None` for a deletion.
+    /// Returns the tags that the object has after the changes, as pairs of a key and a value; `None` for a deletion.
     pub fn new_tags(&self) -> Option<impl Iterator<Item = (&'a str, &'a str)> + use<'a>> {
         tag_pairs(&self.0.new_tags)
     }
 
-    /// Appends the geometry before the changes as WKB (OGC 06-103r4), with longitude before latitude in degrees.
-    /// Returns `false` if the object was no feature.
+    /// Appends the geometry that the object had before the changes, as WKB (OGC 06-103r4) with longitude before
+    /// latitude in degrees. Returns `false` if the object was not a feature.
     pub fn put_old_wkb(&self, out: &mut Vec<u8>) -> bool {
         put_wkb_if_present(self.0.old_geometry.as_ref(), out)
     }
 
-    /// Appends the geometry after the changes as WKB, as [`put_old_wkb`](Self::put_old_wkb) does. Returns `false` if
-    /// the object is no feature or was deleted.
+    /// Appends the geometry that the object has after the changes, in the same form as
+    /// [`put_old_wkb`](Self::put_old_wkb). Returns `false` if the object is not a feature or was deleted.
     pub fn put_new_wkb(&self, out: &mut Vec<u8>) -> bool {
         put_wkb_if_present(self.0.new_geometry.as_ref(), out)
     }
@@ -141,7 +141,7 @@ const NEW_TAGS: ActionColumn = ActionColumn::optional(
     ColumnGetter::Tags(|row| tag_pairs(&row.0.new_tags)),
 );
 
-/// The columns of a table.
+/// The columns of an augmented diff in a Parquet table.
 #[cfg(any(feature = "parquet", feature = "unstable"))]
 pub const ACTION_COLUMNS: [ActionColumn; 15] = {
     use ColumnGetter::{Bbox, Geometry};
@@ -164,8 +164,8 @@ pub const ACTION_COLUMNS: [ActionColumn; 15] = {
     ]
 };
 
-/// The columns of comma-separated values. The location is the centre of the box around the new geometry or, after a
-/// deletion, around the old one. Tags are JSON objects.
+/// The columns of an augmented diff in comma-separated values. The location is the centre of the box around the new
+/// geometry or, after a deletion, around the old one. Tags are JSON objects.
 pub(crate) const ACTION_CSV: [ActionColumn; 14] = {
     use ColumnGetter::Degrees;
     [

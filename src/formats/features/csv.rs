@@ -21,7 +21,7 @@ const PLACE: [&str; 2] = ["@lon", "@lat"];
 const GEOMETRY: &str = "@geometry";
 /// The name of the column with all tags.
 const TAGS: &str = "tags";
-/// The key of the tag that has a column of its own beside the column with all tags.
+/// The key of the tag that has a column of its own in addition to the column with all tags.
 const NAME: &str = "name";
 
 /// Returns the row with the names of the columns.

@@ -12,11 +12,12 @@ const LINE_STRING: u32 = 2;
 const POLYGON: u32 = 3;
 const MULTI_LINE_STRING: u32 = 5;
 const MULTI_POLYGON: u32 = 6;
-/// The flag in the type of an EWKB geometry that names its reference system. EWKB is the WKB dialect of PostGIS.
+/// The flag in the type of a geometry whose reference system (SRID) follows the type. Only EWKB, the WKB dialect of
+/// PostGIS, has this flag.
 const HAS_SRID: u32 = 0x2000_0000;
 
-/// Appends a geometry. If `srid` is given, the geometry and its parts name that reference system, as PostGIS expects
-/// (EWKB).
+/// Appends a geometry. If `srid` is given, writes EWKB: the geometry and its parts name that reference system, as
+/// PostGIS expects.
 pub(crate) fn put_wkb(out: &mut Vec<u8>, geometry: &Geometry<'_>, srid: Option<u32>) {
     match geometry {
         Geometry::Point(point) => {

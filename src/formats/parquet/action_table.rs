@@ -58,7 +58,7 @@ impl ActionTable {
 
     /// Encodes rows as a row group.
     pub(crate) fn encode(&self, rows: &[ActionRow]) -> Result<EncodedGroup> {
-        /// The number of rows whose values are in memory as columns at a time.
+        /// The number of rows that are converted to columns at a time.
         const BATCH: usize = 4096;
         self.form.encode(|encoder| {
             rows.chunks(BATCH).try_for_each(|rows| {

@@ -99,7 +99,7 @@ pub(super) enum FeatureValue {
     Tag,
     /// The value of the theme column with this index.
     Theme(usize),
-    /// The names in other languages.
+    /// The names by language, from tags such as `name:de`.
     Names,
     /// The code of the country.
     Country,

@@ -55,8 +55,8 @@ impl<'k> FeatureValues<'k> {
         }
     }
 
-    /// Replaces the values by the values of the next batch of rows. The rows must be slices of `bytes`, because the
-    /// values share the memory of `bytes`. Returns the size of the strings and geometries in bytes.
+    /// Replaces the values with those of the next batch of rows. The rows must be slices of `bytes`, because the values
+    /// share the memory of `bytes`. Returns the size of the strings and geometries in bytes.
     pub(super) fn read_batch<'r>(
         &mut self,
         bytes: &'r Bytes,
@@ -177,7 +177,8 @@ fn put_tags(
     Ok(())
 }
 
-/// Adds the names in other languages: the codes of the languages to one column, and the names to another.
+/// Adds the names in particular languages, from tags such as `name:de`: the codes of the languages to one column, and
+/// the names to another.
 fn put_names(
     tags: StoredTags<'_>,
     [languages, names]: &mut [Values<ByteArray>; 2],

@@ -1,5 +1,5 @@
-//! Partitions of a table. Each partition is a directory that is named after a value that its rows have in common, such
-//! as `quadkey=0231`.
+//! Partitions of a table. Each partition is a directory that is named after the values that its rows have in common,
+//! such as `quadkey=0231`.
 
 use super::ThemeSet;
 use super::geometry_type::{GeometryPartition, GeometryType};
@@ -95,7 +95,7 @@ impl FromStr for PartitionKey {
             None => (text, None),
         };
         match (name, level.map(str::parse)) {
-            // `geometry` is an older name of the key `geometry_type`.
+            // `geometry` is another accepted name of the key `geometry_type`.
             ("geometry_type" | "geometry", None) => Ok(Self::GeometryType),
             ("theme", None) => Ok(Self::Theme),
             ("quadkey", Some(Ok(zoom @ 1..=12))) => Ok(Self::Quadkey(zoom)),

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// The number of bytes before the list of ring starts in the content of a polygon record.
+/// The offset in bytes of the list of the rings' start indices in the content of a polygon record.
 const POLYGON_HEADER_LEN: usize = 44;
 
 /// A reader of a Shapefile of polygons.

@@ -65,7 +65,8 @@ fn a_box_that_meets_no_edge_is_inside_or_apart() {
         let (width, height) = random_point(random, 30);
         let bbox = bbox((x, y), (x + width, y + height));
         let cover = assert_cover_is_sound(&shapes, &index, &bbox);
-        // If the bounding box of every edge is disjoint from the box, one corner decides for the whole box.
+        // If the bounding box of every edge is disjoint from the box, the box lies completely inside or completely
+        // outside of the region, and one corner shows which.
         let is_far = |ring: &Ring| {
             let is_apart = |(a, b): (Point, Point)| {
                 a.lon_e7.max(b.lon_e7) < bbox.min_lon_e7

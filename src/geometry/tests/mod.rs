@@ -1,4 +1,4 @@
-//! Compares the index and the check with brute force on pseudo-random shapes from fixed seeds.
+//! Compares the area index and the shape check with brute-force results for pseudo-random shapes from fixed seeds.
 
 mod check;
 mod cover;

@@ -157,7 +157,7 @@ impl RowSorter {
         self.add_run_in_file(run)
     }
 
-    /// Adds a run in a file. Merges runs in files if there are too many.
+    /// Adds a run that is in a file. Merges runs in files if there are too many.
     fn add_run_in_file(&self, run: SortedRun) -> Result<()> {
         let (mut run, mut level) = (run, 0);
         loop {
@@ -252,8 +252,8 @@ impl SortedRows {
         RowPortions::new(self, range, memory)
     }
 
-    /// Returns all rows in order, in parts of up to `memory` bytes. A part has rows of one of the
-    /// [`ranges`](Self::ranges) of about `rows` rows.
+    /// Returns all rows in order, in parts of up to `memory` bytes. Each part has rows of only one of the ranges that
+    /// [`ranges`](Self::ranges) returns for `rows`.
     pub(crate) fn all_portions(
         &self,
         rows: u64,

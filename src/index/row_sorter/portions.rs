@@ -5,9 +5,9 @@ use super::{BlockBuffer, KeyRange, RowBatch, SharedRows, SortedRows};
 use crate::error::Result;
 use std::ops::ControlFlow;
 
-/// The rows of a range that were not returned yet. Each part is found by one pass over the rest of the range. In each
-/// run, the pass begins at the block where the rows of the previous part began, and ends after the rows of the new
-/// part. So a row is read a few times at most, even if all rows have the same key.
+/// The rows of a range that were not returned yet. Each part is found by one pass over these rows. In each run, the
+/// pass begins at the block where the rows of the previous part began, and ends after the rows of the new part. So a
+/// row is read a few times at most, even if all rows have the same key.
 pub(crate) struct RowPortions<'s> {
     sorted: &'s SortedRows,
     range: KeyRange,
@@ -123,7 +123,7 @@ impl<'s> RowPortions<'s> {
         Ok(held.into_shared())
     }
 
-    /// Reads the next rows, and perhaps some of the rows after them.
+    /// Reads the rows of the next part, and perhaps some of the rows after this part.
     fn read_candidates(&mut self) -> Result<RowBatch> {
         let (memory, mut buffer) = (self.memory, BlockBuffer::default());
         let last = self.last.as_ref();

@@ -1,4 +1,5 @@
-//! Runs: rows in the order of their keys and prefixes, compressed in blocks, in memory or in a temporary file.
+//! Runs: rows in the order of their keys and, for equal keys, of their prefixes ([`RowPrefix`]). They are compressed in
+//! blocks, in memory or in a temporary file.
 
 use super::batch::{RowPrefix, prefix_of};
 use crate::error::{

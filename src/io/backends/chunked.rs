@@ -79,7 +79,7 @@ pub(crate) enum WriteJob {
     Copy(Input, Transfer),
 }
 
-/// Runs jobs in any order.
+/// An executor of jobs, which may run in any order.
 pub(crate) trait Executor: Send {
     /// Whether long ranges of inputs are submitted as [`WriteJob::Copy`] rather than read into chunks.
     fn copies_in_kernel(&self) -> bool;

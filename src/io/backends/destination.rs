@@ -35,7 +35,8 @@ pub(crate) struct Destination {
     shares_blocks: bool,
     /// Whether to try to share blocks. Set to false when sharing fails with an error other than `EXDEV`.
     clones: AtomicBool,
-    /// Whether to try kernel copies. Set to false when one fails, unless the cause is `EXDEV`, a full disk or a limit.
+    /// Whether to try kernel copies. Set to false when one fails, unless the cause is `EXDEV`, a full disk, a quota, or
+    /// a limit on file sizes.
     kernel_copies: AtomicBool,
     /// The alignment in bytes that offsets and lengths must have for sharing blocks.
     block_len: u64,

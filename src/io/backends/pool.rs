@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 
 /// The number of threads of a pool. Two are enough because writes wait for the disk, not for a core.
 const THREADS: usize = 2;
-/// Maximum number of jobs that wait for a thread.
+/// The maximum number of jobs that wait for a thread.
 const QUEUE_LEN: usize = 8;
 
 /// Threads that write the portions of a file, each portion at its offset.

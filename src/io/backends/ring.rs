@@ -2,8 +2,8 @@
 //! write. Several chunks are in flight at a time, and one system call submits several chains.
 //!
 //! A chain that does not complete (a short read or write, an error, an interruption) is repeated with plain reads and
-//! writes, which do not use the ring. They either succeed or return the error. The ring therefore does not handle
-//! errors of single operations.
+//! writes, which do not use the ring. These calls either succeed or return the error. The ring therefore does not
+//! handle errors of single operations.
 #![allow(unsafe_code)]
 
 use super::chunked::{CHUNK_LEN, Chunk, ChunkSegment, Executor, WriteJob};

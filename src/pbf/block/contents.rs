@@ -198,7 +198,7 @@ mod tests {
         Ok(facts)
     }
 
-    /// Replaces each byte of some blocks by every possible value. [`Block::check_contents`] must find the same errors
+    /// Replaces each byte of some blocks with every possible value. [`Block::check_contents`] must find the same errors
     /// and facts as visiting all objects.
     #[test]
     fn checking_by_column_finds_the_same_as_visiting() {

@@ -59,7 +59,7 @@ impl<'a> Delta<'a> {
         Ok(())
     }
 
-    /// Fills `values` with the next values. Sums wrap around. Fails if the column has fewer values left.
+    /// Fills `values` with the next values. Sums wrap around. Fails if fewer than `values.len()` values are left.
     #[inline]
     pub(crate) fn fill(&mut self, values: &mut [i64]) -> FormatResult<()> {
         self.last = self.deltas.fill_sums(values, self.last)?;

@@ -1,4 +1,4 @@
-//! DenseNodes messages (osmformat.proto), which store many nodes column by column and delta coded.
+//! DenseNodes messages (osmformat.proto), which store many nodes column by column, mostly as deltas.
 
 use super::delta::{Delta, STRIDE};
 use super::messages::{RawInfo, string_id};
@@ -131,7 +131,7 @@ impl<'a> DenseNodes<'a> {
         Ok(())
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes.
     pub const fn len(&self) -> usize {
         self.len
     }
@@ -141,7 +141,7 @@ impl<'a> DenseNodes<'a> {
         self.len == 0
     }
 
-    /// A cursor that reads the metadata of selected nodes, in ascending order of their indices.
+    /// Returns a cursor that reads the metadata of selected nodes, in ascending order of their indices.
     pub(in crate::pbf) fn info_cursor(&self) -> InfoCursor<'_> {
         InfoCursor::new(self.raw_nodes())
     }
@@ -165,7 +165,7 @@ impl<'a> DenseNodes<'a> {
     }
 
     /// Calls `visit` with each selected node: its index, its id, and its stored latitude and longitude. `select` is
-    /// called with the ids of consecutive nodes. It appends the positions of the selected ids in this list to
+    /// called with the ids of consecutive nodes. It appends the indices of the selected ids in this slice to
     /// `selected`, in ascending order. If `needs_location` returns `false` for all nodes that one call of `select` has
     /// selected, their coordinates are not read, and `visit` gets `None` for them.
     pub(super) fn for_each_selected_location(
@@ -234,7 +234,7 @@ impl<'a> DenseNodes<'a> {
         InfoCursor::new(nodes)
     }
 
-    /// The nodes in order, with the block's string ids and units.
+    /// Returns a cursor over the nodes in order, with the block's string ids and units.
     pub(crate) fn raw_nodes(&self) -> RawNodes<'_> {
         RawNodes {
             left: self.len,
@@ -386,7 +386,7 @@ impl<'a> InfoCursor<'a> {
         }
     }
 
-    /// The metadata of the node at `index`, which must not be smaller than in the previous call.
+    /// Returns the metadata of the node at `index`, which must not be smaller than in the previous call.
     pub(in crate::pbf) fn info_at(&mut self, index: usize) -> FormatResult<RawInfo> {
         if index >= self.next {
             if index > self.next {

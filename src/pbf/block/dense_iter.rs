@@ -7,7 +7,8 @@ use crate::error::FormatResult;
 use crate::pbf::wire::Varints;
 
 impl DenseNodes<'_> {
-    /// The nodes in order, with strings, and with coordinates in nanodegrees. The iteration ends after an error.
+    /// Returns the nodes in order, with strings, and with coordinates in nanodegrees. The iteration ends after an
+    /// error.
     pub fn iter<'b>(
         &'b self,
         strings: &'b StringTable<'b>,

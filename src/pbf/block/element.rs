@@ -80,8 +80,8 @@ pub struct Tags<'b> {
 }
 
 impl<'b> Tags<'b> {
-    /// Tags whose string ids are in two runs, one for keys and one for values. Fails if a string id is out of range, or
-    /// if the numbers of keys and values differ.
+    /// Creates an iterator over tags whose string ids are in two runs, one for keys and one for values. Fails if a
+    /// string id is out of range, or if the numbers of keys and values differ.
     pub(crate) fn of_two_runs(
         strings: &'b StringTable<'b>,
         keys: &'b Packed<'_>,
@@ -106,8 +106,8 @@ impl<'b> Tags<'b> {
         })
     }
 
-    /// Tags whose keys and values alternate in one run. The caller must have checked the string ids, because the
-    /// iteration ends at an id that is out of range.
+    /// Creates an iterator over tags whose keys and values alternate in one run. The caller must have checked the
+    /// string ids, because the iteration ends at an id that is out of range.
     pub(crate) const fn of_one_run(strings: &'b StringTable<'b>, run: &'b [u8]) -> Self {
         Self {
             strings,
@@ -447,8 +447,8 @@ pub(crate) struct PartCounts {
 }
 
 impl Element<'_> {
-    /// Upper bounds of the numbers of tags, refs and members, computed from the lengths of their packed runs. A value
-    /// in a run has at least one byte.
+    /// Returns upper bounds of the numbers of tags, refs and members, computed from the lengths of their packed runs. A
+    /// value in a run has at least one byte.
     pub(crate) fn max_part_counts(&self) -> PartCounts {
         let bytes = |run: &Packed<'_>| run.as_bytes().len();
         let (tags, refs, members) = match self {

@@ -1,7 +1,7 @@
 //! Node, Way, Relation and Info messages, split into fields whose values are not interpreted.
 //!
-//! These messages are for commands that edit encoded blocks without decoding the objects. The modules `element` and
-//! `object` interpret the values.
+//! The types of this module are for commands that edit encoded blocks without decoding the objects. The modules
+//! `element` and `object` interpret the values.
 
 use super::delta::Delta;
 use super::limits::check_parts;
@@ -19,8 +19,8 @@ pub(crate) struct RawInfo {
     pub timestamp: i64,
     pub changeset: i64,
     pub uid: i64,
-    /// The string id of the user. `None` if the field is absent, which means no user, even if string 0 of the block is
-    /// not empty.
+    /// The string id of the user. `None` if the field is absent. The object then has no user, even if string 0 of the
+    /// block is not empty.
     pub user_sid: Option<u32>,
     pub visible: Option<bool>,
 }
@@ -43,18 +43,18 @@ impl RawInfo {
         Ok(info)
     }
 
-    /// The metadata in the Info message of an object; the default if the object has none.
+    /// Returns the metadata in the Info message of an object; the default if the object has none.
     pub(crate) fn parse_optional(message: Option<&[u8]>) -> FormatResult<Self> {
         message.map_or(Ok(Self::default()), Self::parse)
     }
 
-    /// The metadata in a Node, Way or Relation message; the default if the object has none.
+    /// Returns the metadata in a Node, Way or Relation message; the default if the object has none.
     pub(super) fn of_object(message: &[u8]) -> FormatResult<Self> {
         Self::parse(ObjectOutline::parse(message)?.info)
     }
 
-    /// The version in an Info message; 0 if there is none. If the version is the first field, the other fields are not
-    /// read.
+    /// Returns the version in an Info message; 0 if there is none. If the version is the first field, the other fields
+    /// are not read.
     pub(crate) fn parse_version(message: &[u8]) -> FormatResult<i64> {
         match Fields::new(message).next() {
             Ok(Some(field)) if field.number == info::VERSION => {
@@ -64,7 +64,7 @@ impl RawInfo {
         }
     }
 
-    /// The version, the time, and whether the object is a deleted version.
+    /// Returns the version, the time, and whether the object is a deleted version.
     pub(crate) fn version_info(&self) -> VersionInfo {
         VersionInfo {
             version: self.version,
@@ -96,7 +96,8 @@ impl RawInfo {
     }
 }
 
-/// Converts a stored version to a version number. Returns `None` if it is not positive or does not fit 32 bits.
+/// Converts a stored version to a version number. Returns `None` if the version is not positive, or does not fit into
+/// 32 bits.
 pub(crate) fn version_number(stored: i64) -> Option<u32> {
     u32::try_from(stored).ok().filter(|&version| version > 0)
 }
@@ -111,7 +112,7 @@ pub(crate) struct VersionInfo {
 }
 
 impl VersionInfo {
-    /// The version number; `None` if the object has none.
+    /// Returns the version number; `None` if the object has none.
     pub(crate) fn version_number(self) -> Option<u32> {
         version_number(self.version)
     }
@@ -174,7 +175,7 @@ impl TagIds<'_> {
     }
 }
 
-/// Converts `value` to a string id. Fails if it does not fit 32 bits.
+/// Converts `value` to a string id. Fails if `value` does not fit into 32 bits.
 pub(crate) fn string_id(value: u64) -> FormatResult<u32> {
     u32::try_from(value)
         .map_err(|_| FormatError::with(format!("string index {value} is out of range")))
@@ -479,7 +480,7 @@ impl<'a> ObjectOutline<'a> {
     }
 }
 
-/// The id in a Node, Way or Relation message. Fields after the id are not read.
+/// Returns the id in a Node, Way or Relation message. Fields after the id are not read.
 #[inline]
 pub(crate) fn object_id(message: &[u8], kind: ObjectKind) -> FormatResult<i64> {
     let mut fields = Fields::new(message);

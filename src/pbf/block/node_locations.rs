@@ -37,8 +37,8 @@ pub(crate) enum NodeVisit<'v> {
 
 impl Block<'_> {
     /// Calls `visit` with the id and the location of each node. The location is `None` for a deleted node, and for a
-    /// node beyond 90 degrees of latitude or 180 degrees of longitude, because some writers mark missing locations by
-    /// coordinates out of range.
+    /// node beyond 90 degrees of latitude or 180 degrees of longitude, because some writers use coordinates out of
+    /// range for missing locations.
     pub(crate) fn for_each_location(
         &self,
         mut visit: impl FnMut(i64, Option<Location>),
@@ -49,8 +49,8 @@ impl Block<'_> {
     }
 
     /// Calls `visit` with each selected node: its id, and its location as in
-    /// [`for_each_location`](Self::for_each_location). `select` is called with the ids of consecutive nodes. It appends
-    /// the positions of the selected ids in this list to its second argument, in ascending order.
+    /// [`for_each_location`](Self::for_each_location). `select` is called with a list of ids of consecutive nodes. It
+    /// appends the positions of the selected ids in this list to its second argument, in ascending order.
     pub(crate) fn for_each_selected_location(
         &self,
         mut select: impl FnMut(&[i64], &mut Vec<usize>),
@@ -107,9 +107,9 @@ impl Block<'_> {
     }
 
     /// Calls `visit` with each selected node: its id, its location as in [`for_each_node`](Self::for_each_node), and
-    /// its version number, or `None` if the node has none. `select` is called with the ids of consecutive nodes. It
-    /// appends the positions of the selected ids in this list to its second argument, in ascending order. The location
-    /// may also be `None` if `needs_location` returns `false` for the node.
+    /// its version number, or `None` if the node has none. `select` is called with a list of ids of consecutive nodes.
+    /// It appends the positions of the selected ids in this list to its second argument, in ascending order. The
+    /// location may also be `None` if `needs_location` returns `false` for the node.
     pub(crate) fn for_each_selected_version(
         &self,
         mut select: impl FnMut(&[i64], &mut Vec<usize>),
@@ -294,7 +294,7 @@ impl Block<'_> {
         })
     }
 
-    /// The bounding box of the locations that are stored in ways.
+    /// Returns the bounding box of the locations that are stored in ways.
     pub(crate) fn bbox_of_way_locations(&self) -> FormatResult<Bbox> {
         let mut bbox = Bbox::EMPTY;
         self.for_each_wanted_way(
@@ -376,7 +376,7 @@ impl DenseNodes<'_> {
 }
 
 impl NodeMessage<'_> {
-    /// The location; `None` if the node is deleted or its location is undefined.
+    /// Returns the location; `None` if the node is deleted or its location is undefined.
     pub(in crate::pbf) fn visible_location(&self, units: &BlockUnits) -> Option<Location> {
         let is_visible = self.info.visible != Some(false);
         is_visible
@@ -427,7 +427,7 @@ mod tests {
     use crate::pbf::encode::builder::BlockBuilder;
     use crate::pbf::{Element, Object};
 
-    /// A block of nodes. `has_tags` says which of them have tags.
+    /// Returns a block of nodes. `has_tags` says which of them have tags.
     fn payload(is_plain: bool, has_tags: impl Fn(i64) -> bool) -> Vec<u8> {
         let mut builder = BlockBuilder::default();
         if is_plain {

@@ -32,7 +32,7 @@ impl<'a> NodeVersions<'a> {
     }
 
     /// Returns the number of bytes from the start of the payload that are needed to find the ids and versions; `None`
-    /// if no more bytes than `prefix` have to be read.
+    /// if `prefix` is enough, or if more bytes would not help.
     pub(crate) fn needed_bytes(prefix: &[u8]) -> Option<usize> {
         Unread::needed_bytes(&columns(prefix))
     }

@@ -56,7 +56,7 @@ pub enum ObjectBody<'a> {
 }
 
 impl ObjectBody<'_> {
-    /// A body without location, refs or members.
+    /// Returns a body without location, refs or members.
     const fn empty(kind: ObjectKind) -> Self {
         match kind {
             ObjectKind::Node => Self::Node { location: None },
@@ -80,18 +80,18 @@ impl ObjectBody<'_> {
 }
 
 impl<'a> Object<'a> {
-    /// A node without metadata.
+    /// Creates a node without metadata.
     pub fn node(id: i64, location: Option<Location>, tags: impl Into<TagList<'a>>) -> Self {
         Self::new(id, tags.into(), ObjectBody::Node { location })
     }
 
-    /// A way without metadata and without the locations of its nodes.
+    /// Creates a way without metadata and without the locations of its nodes.
     pub fn way(id: i64, refs: impl Into<List<'a, i64>>, tags: impl Into<TagList<'a>>) -> Self {
         let (refs, locations) = (refs.into(), List::EMPTY);
         Self::new(id, tags.into(), ObjectBody::Way { refs, locations })
     }
 
-    /// A relation without metadata.
+    /// Creates a relation without metadata.
     pub fn relation(
         id: i64,
         members: impl Into<List<'a, Member<'a>>>,
@@ -101,7 +101,7 @@ impl<'a> Object<'a> {
         Self::new(id, tags.into(), ObjectBody::Relation { members })
     }
 
-    /// An object without metadata.
+    /// Creates an object without metadata.
     const fn new(id: i64, tags: TagList<'a>, body: ObjectBody<'a>) -> Self {
         let info = Info::EMPTY;
         Self {
@@ -118,12 +118,12 @@ impl<'a> Object<'a> {
         Self { info, ..self }
     }
 
-    /// The kind of the object.
+    /// Returns the kind of the object.
     pub const fn kind(&self) -> ObjectKind {
         self.body.kind()
     }
 
-    /// The kind and the id of the object.
+    /// Returns the kind and the id of the object.
     pub(crate) const fn object_id(&self) -> ObjectId {
         ObjectId {
             kind: self.kind(),
@@ -138,13 +138,13 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The sort key of the object in canonical order.
+    /// Returns the sort key of the object in canonical order.
     pub const fn key(&self) -> TypeThenId {
         (self.kind(), id_rank(self.id))
     }
 
-    /// The metadata as a block with the given units stores it; `None` if the units cannot express the time exactly.
-    /// `user_sid` is the string id of the user; 0 for none.
+    /// Returns the metadata as a block with the given units stores it; `None` if the units cannot express the time
+    /// exactly. `user_sid` is the string id of the user; 0 for none.
     pub(crate) fn raw_info(&self, units: &BlockUnits, user_sid: u32) -> Option<RawInfo> {
         let info = &self.info;
         let millis = info.timestamp.unwrap_or(0).checked_mul(1000)?;
@@ -229,7 +229,7 @@ impl<'a> Object<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// All objects, in order. Coordinates are rounded to units of 1e-7 degree.
+    /// Returns all objects, in order. Coordinates are rounded to units of 1e-7 degree.
     ///
     /// # Errors
     ///
@@ -281,7 +281,7 @@ fn read_members<'a>(
 }
 
 impl Default for Object<'_> {
-    /// A node with id 0 and nothing else.
+    /// Returns a node with id 0 and nothing else.
     fn default() -> Self {
         Self::node(0, None, &[])
     }
@@ -338,8 +338,8 @@ pub(super) fn nearest_location(units: &BlockUnits, lat: i64, lon: i64) -> Option
     )
 }
 
-/// Latitude and longitude of a location as a block with the given units stores them; `None` if the units cannot express
-/// them exactly.
+/// Returns the latitude and longitude of a location as a block with the given units stores them; `None` if the units
+/// cannot express them exactly.
 pub(crate) fn raw_location(units: &BlockUnits, location: Option<Location>) -> Option<(i64, i64)> {
     let (lat_e7, lon_e7) = Location::stored_e7(location);
     let raw = |value_e7: i32, offset: i64| {
@@ -351,7 +351,7 @@ pub(crate) fn raw_location(units: &BlockUnits, location: Option<Location>) -> Op
     ))
 }
 
-/// Appends values as zigzag-coded deltas. The first delta is from 0.
+/// Appends values as zigzag-coded deltas. The first delta is relative to 0.
 ///
 /// In the columns of nodes, most encoded deltas have the same length. A branch on the length then costs less than
 /// [`put_sints`](crate::pbf::wire::put_sints), which has no such branch.

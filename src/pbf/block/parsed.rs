@@ -89,7 +89,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// The block with its strings replaced by `strings`.
+    /// Returns the block with its strings replaced by `strings`.
     pub(super) fn with_strings<'b>(self, strings: StringTable<'b>) -> Block<'b>
     where
         'a: 'b,
@@ -97,7 +97,7 @@ impl<'a> Block<'a> {
         Block { strings, ..self }
     }
 
-    /// The strings of the block. Index 0 is an empty string.
+    /// Returns the strings of the block. Index 0 is an empty string.
     pub fn strings(&self) -> impl ExactSizeIterator<Item = &'a str> + '_ {
         self.strings.iter()
     }
@@ -109,14 +109,14 @@ impl<'a> Block<'a> {
         self.units == other.units && (one.starts_with(two) || two.starts_with(one))
     }
 
-    /// The uncompressed payload that the block was parsed from. A block from [`with_group`](Self::with_group) has the
-    /// payload of its source.
+    /// Returns the uncompressed payload that the block was parsed from. A block from [`with_group`](Self::with_group)
+    /// has the payload of its source.
     pub(crate) const fn payload(&self) -> &'a [u8] {
         self.payload
     }
 
-    /// The block with its objects replaced by those of `group`, the content of a PrimitiveGroup that uses the strings
-    /// and units of this block.
+    /// Returns the block with its objects replaced by those of `group`, the content of a PrimitiveGroup that uses the
+    /// strings and units of this block.
     pub(crate) fn with_group<'b>(&self, group: &'b [u8]) -> FormatResult<Block<'b>>
     where
         'a: 'b,
@@ -248,7 +248,7 @@ impl<'a> Block<'a> {
         self.counts[kind as usize] > 0
     }
 
-    /// The kind and the number of the objects; `None` if the block has no objects or objects of several kinds.
+    /// Returns the kind and the number of the objects; `None` if the block has no objects or objects of several kinds.
     pub(crate) fn single_kind(&self) -> Option<(ObjectKind, usize)> {
         let mut kinds = ObjectKind::ALL.into_iter().filter(|kind| self.has(*kind));
         match (kinds.next(), kinds.next()) {
@@ -305,7 +305,7 @@ pub(in crate::pbf) struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
-    /// The next message; `None` after the last one. DenseNodes messages without nodes are skipped.
+    /// Returns the next message; `None` after the last one. DenseNodes messages without nodes are skipped.
     #[inline]
     pub(in crate::pbf) fn next(&mut self) -> FormatResult<Option<BlockMessage<'a>>> {
         loop {

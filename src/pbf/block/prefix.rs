@@ -48,8 +48,8 @@ pub(crate) fn first_kind(prefix: &[u8]) -> Result<ObjectKind, Unread> {
     Ok(kind)
 }
 
-/// Returns the number of bytes from the start of a payload that [`first_kind`] needs; `None` if no more bytes than
-/// `prefix` have to be read.
+/// Returns the number of bytes from the start of a payload that [`first_kind`] needs; `None` if it would be of no use
+/// to read more bytes than `prefix`.
 pub(crate) fn bytes_needed_for_first_kind(prefix: &[u8]) -> Option<usize> {
     Unread::needed_bytes(&first_kind(prefix))
 }

@@ -10,7 +10,7 @@ use super::parsed::{Block, BlockMessage, Messages};
 use crate::error::FormatResult;
 use crate::osm::{Location, ObjectKind, TypeThenId, id_rank, is_exact_e7};
 
-/// One object of a block, with the block's units and string ids.
+/// One object of a block, in the units and with the string ids of the block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RawElement<'a> {
     /// The sort key in canonical order.
@@ -75,7 +75,7 @@ impl<'a> RawElement<'a> {
         Ok((self, if rescaled { default } else { *units }))
     }
 
-    /// The metadata, in the block's units.
+    /// Returns the metadata, in the block's units.
     pub(crate) fn info(&self) -> FormatResult<RawInfo> {
         match &self.form {
             RawForm::Dense(node) => Ok(node.info),
@@ -83,12 +83,12 @@ impl<'a> RawElement<'a> {
         }
     }
 
-    /// The version, the time in the block's units, and whether the object is a deleted version.
+    /// Returns the version, the time in the block's units, and whether the object is a deleted version.
     pub(crate) fn version_info(&self) -> FormatResult<VersionInfo> {
         Ok(self.info()?.version_info())
     }
 
-    /// Latitude and longitude of a node in the block's units; `None` for ways and relations.
+    /// Returns the latitude and longitude of a node in the block's units; `None` for ways and relations.
     pub(crate) fn location(&self) -> FormatResult<Option<(i64, i64)>> {
         match (&self.form, self.key.0) {
             (RawForm::Dense(node), _) => Ok(Some((node.lat, node.lon))),
@@ -100,7 +100,7 @@ impl<'a> RawElement<'a> {
         }
     }
 
-    /// Latitude and longitude of a node in nanodegrees; `None` for ways and relations.
+    /// Returns the latitude and longitude of a node in nanodegrees; `None` for ways and relations.
     pub(crate) fn nano_location(&self, units: &BlockUnits) -> FormatResult<Option<(i64, i64)>> {
         let location = self.location()?;
         Ok(location.map(|(lat, lon)| (units.nano_lat(lat), units.nano_lon(lon))))
@@ -133,8 +133,8 @@ impl<'a> RawElement<'a> {
         matches!(self.form, RawForm::Dense(_))
     }
 
-    /// The number of refs of a way, and the number of refs for which the way stores a location on the earth. Both are 0
-    /// for nodes and relations. `units` are the units of the block.
+    /// Returns the number of refs of a way, and the number of refs for which the way stores a location on the earth.
+    /// Both are 0 for nodes and relations. `units` are the units of the block.
     pub(crate) fn count_refs(&self, units: &BlockUnits) -> FormatResult<(usize, usize)> {
         match (&self.form, self.key.0) {
             (RawForm::Message(message), ObjectKind::Way) => {
@@ -178,7 +178,7 @@ impl<'a> RawElement<'a> {
         }
     }
 
-    /// The object with its tags marked as absent, so that encoders omit them.
+    /// Returns the object with its tags marked as absent, so that encoders omit them.
     pub(crate) fn without_tags(self) -> Self {
         Self {
             tagged: false,
@@ -204,14 +204,14 @@ fn rescale(node: &mut RawNode<'_>, units: &BlockUnits) -> bool {
 }
 
 impl Block<'_> {
-    /// The objects in file order.
+    /// Returns a cursor over the objects in file order.
     pub(crate) fn cursor(&self) -> RawElements<'_> {
         RawElements::new(self.messages())
     }
 
-    /// Calls `visit` with each selected node. `select` is called with the ids of consecutive nodes. It appends the
-    /// positions of the selected ids in this list to its second argument, in ascending order. The nodes between the
-    /// selected ones are skipped without a check.
+    /// Calls `visit` with each selected node. `select` is called with a list of the ids of consecutive nodes, and must
+    /// append the positions of the selected ids in this list to its second argument, in ascending order. The nodes
+    /// between the selected ones are skipped without a check.
     pub(crate) fn for_each_selected_node(
         &self,
         mut select: impl FnMut(&[i64], &mut Vec<usize>),
@@ -254,7 +254,7 @@ impl<'a> RawElements<'a> {
         }
     }
 
-    /// The next object in file order; `None` after the last one.
+    /// Returns the next object in file order; `None` after the last one.
     pub(crate) fn next(&mut self) -> FormatResult<Option<RawElement<'a>>> {
         loop {
             if let Some(nodes) = &mut self.dense {

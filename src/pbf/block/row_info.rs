@@ -17,7 +17,8 @@ pub(crate) struct RowInfo<'a> {
     pub user: Option<&'a [u8]>,
 }
 
-/// The attributes that an object has. In this set, [`InfoFields::VISIBLE`] means that the object is a deleted version.
+/// Returns the attributes that an object has. In this set, [`InfoFields::VISIBLE`] means that the object is a deleted
+/// version.
 fn present_fields(info: &Info<'_>) -> InfoFields {
     let fields = [
         (info.version.is_some(), InfoFields::VERSION),

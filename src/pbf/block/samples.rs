@@ -5,8 +5,8 @@ use crate::pbf::encode::builder::BlockBuilder;
 use crate::pbf::{Info, Object};
 use std::ops::Range;
 
-/// The payload of a block of nodes with metadata. Of every three nodes, one has no tags, one has a tag, and one has two
-/// tags. With `is_plain`, each node has a message of its own. The ids are three times the given numbers.
+/// Returns the payload of a block of nodes with metadata. Of every three nodes, one has no tags, one has a tag, and one
+/// has two tags. With `is_plain`, each node has a message of its own. The ids are three times the given numbers.
 pub(super) fn block_of_nodes(numbers: Range<i64>, is_plain: bool) -> Vec<u8> {
     let mut builder = BlockBuilder::default();
     if is_plain {

@@ -163,7 +163,8 @@ pub(crate) fn report_content_faults(
         report_faulty_string_uses(&block, &faults, &mut take)?;
     }
     let facts = block.check_contents()?;
-    // A tag, node or member takes at least one byte, so an object of a shorter payload cannot have too many of them.
+    // Each tag, node or member takes at least one byte. So no object of a payload with at most `MAX_PARTS` bytes can
+    // have too many of them.
     if payload.len() > MAX_PARTS {
         report_oversized_objects(&block, &mut take)?;
     }
@@ -316,7 +317,7 @@ impl<'a> RawStrings<'a> {
     }
 }
 
-/// A table of `texts` in which faulty strings are replaced by their escaped text.
+/// Returns a table of `texts` in which faulty strings are replaced by their escaped text.
 fn escaped_table<'a>(mut texts: Vec<&'a str>, faults: &'a [StringFault]) -> StringTable<'a> {
     for fault in faults {
         texts[fault.index] = &fault.text;
@@ -325,7 +326,7 @@ fn escaped_table<'a>(mut texts: Vec<&'a str>, faults: &'a [StringFault]) -> Stri
 }
 
 impl StringFault {
-    /// A description of the fault, as the predicate of a message.
+    /// Returns a description of the fault, as the predicate of a message.
     const fn description(&self) -> &'static str {
         if self.is_utf8 {
             "has characters that XML does not know"

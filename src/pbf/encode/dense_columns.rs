@@ -26,9 +26,9 @@ impl InfoColumn {
         Self::Visible,
     ];
 
-    /// The columns to write if the columns `needed` have values. Some readers expect all columns besides `visible`, or
-    /// none. So if any column is needed, all columns besides `visible` are written. `visible` is written only if it is
-    /// in `needed`.
+    /// Returns the columns to write if the columns `needed` have values. Some readers expect all columns besides
+    /// `visible`, or none. So if any column is needed, all columns besides `visible` are written. `visible` is written
+    /// only if it is in `needed`.
     pub(crate) fn written_columns(needed: &[Self]) -> impl Iterator<Item = Self> + '_ {
         let wanted = |column: &Self| match column {
             Self::Visible => needed.contains(column),
@@ -42,12 +42,12 @@ impl InfoColumn {
         !matches!(self, Self::Version | Self::Visible)
     }
 
-    /// The value that each node has if the column is missing.
+    /// Returns the value that each node has if the column is missing.
     pub(crate) const fn value_if_missing(self) -> i64 {
         matches!(self, Self::Visible) as i64
     }
 
-    /// The value of the attribute in `info`, as this column stores it.
+    /// Returns the value of the attribute in `info`, as this column stores it.
     pub(crate) fn value(self, info: &RawInfo) -> i64 {
         match self {
             Self::Version => info.version,

@@ -56,7 +56,7 @@ struct PendingObject {
 }
 
 impl BlockEncoder {
-    /// The number of objects in the block so far.
+    /// Returns the number of objects in the block so far.
     pub fn len(&self) -> usize {
         self.objects.len()
     }
@@ -66,7 +66,7 @@ impl BlockEncoder {
         self.objects.is_empty()
     }
 
-    /// The estimated length of the payload in bytes.
+    /// Returns the estimated length of the payload in bytes.
     fn payload_estimate(&self) -> usize {
         let ids = self.objects.len() * 24 + self.tags.len() * 2 + self.roles.len() * 2;
         ids + self.runs.len() + self.interner.text_len()
@@ -91,7 +91,7 @@ impl BlockEncoder {
         self.most = most;
     }
 
-    /// The maximum number of objects per block.
+    /// Returns the maximum number of objects per block.
     const fn max_objects(&self) -> usize {
         match self.most {
             0 => TARGET_ELEMENTS,
@@ -199,7 +199,7 @@ impl BlockEncoder {
         self.objects.push(pending);
     }
 
-    /// Adds an object of a block with the same units and the strings `source`.
+    /// Adds an object from a block that has the units of this block and the strings `source`.
     pub(crate) fn add_raw(
         &mut self,
         object: &RawElement<'_>,
@@ -231,7 +231,7 @@ impl BlockEncoder {
         }
     }
 
-    /// Adds a dense node from a block with the same units and the strings `source`.
+    /// Adds a dense node from a block that has the units of this block and the strings `source`.
     pub(crate) fn add_raw_node(
         &mut self,
         node: &RawNode<'_>,
@@ -248,7 +248,7 @@ impl BlockEncoder {
         Ok(())
     }
 
-    /// Adds a node that has a message of its own, from a block with the same units and the strings `source`.
+    /// Adds a node that has its own message, from a block that has the units of this block and the strings `source`.
     pub(crate) fn add_node_message(
         &mut self,
         node: &NodeMessage<'_>,
@@ -261,7 +261,7 @@ impl BlockEncoder {
         Ok(())
     }
 
-    /// Adds a way from a block with the same units and the strings `source`.
+    /// Adds a way from a block that has the units of this block and the strings `source`.
     pub(crate) fn add_way_message(
         &mut self,
         way: &WayMessage<'_>,
@@ -284,7 +284,7 @@ impl BlockEncoder {
         Ok(())
     }
 
-    /// Adds a relation from a block with the same units and the strings `source`.
+    /// Adds a relation from a block that has the units of this block and the strings `source`.
     pub(crate) fn add_relation_message(
         &mut self,
         relation: &RelationMessage<'_>,

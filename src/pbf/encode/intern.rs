@@ -39,7 +39,7 @@ impl Interner {
         self.uses[id as usize] += 1;
     }
 
-    /// The total length of the distinct strings so far, in bytes.
+    /// Returns the total length of the distinct strings so far, in bytes.
     pub fn text_len(&self) -> usize {
         self.pool.text_len()
     }
@@ -78,7 +78,7 @@ pub struct SourceStrings<'a> {
 }
 
 impl<'a> SourceStrings<'a> {
-    /// The strings of a source block, which have no provisional ids yet.
+    /// Returns the strings of a source block, which have no provisional ids yet.
     pub fn new(strings: &'a StringTable<'a>) -> Self {
         Self {
             known: vec![(0, 0); strings.len()],

@@ -209,7 +209,7 @@ impl<'a> Blob<'a> {
 
 impl<'a> Blob<'a> {
     /// Reads the beginning of a Blob whose data is compressed with zlib. The data of the result is cut off at the end
-    /// of `beginning`. Returns `None` for other Blobs, and if `raw_size` comes after the data.
+    /// of `beginning`. Returns `None` unless the Blob begins with a valid `raw_size` that is followed by zlib data.
     pub(crate) fn parse_beginning(beginning: &'a [u8]) -> Option<Self> {
         const RAW_SIZE: u64 = (blob::RAW_SIZE << 3) as u64;
         const ZLIB_DATA: u64 = (blob::ZLIB_DATA << 3 | 2) as u64;
@@ -232,7 +232,7 @@ impl<'a> Blob<'a> {
     }
 }
 
-/// The error for a payload whose length, `found`, differs from `raw_size`.
+/// Returns the error for a payload whose length, `found`, differs from `raw_size`.
 pub(super) fn raw_size_error(raw_size: u32, found: usize) -> FormatError {
     FormatError::with(format!(
         "raw_size is {raw_size} bytes, but the data has {found}"
@@ -285,7 +285,7 @@ pub(crate) fn encode_blob_header(
     out.extend_from_slice(&header);
 }
 
-/// The size in bytes of the prefix and the BlobHeader of a data frame without an index.
+/// Returns the size in bytes of the prefix and the BlobHeader of a data frame without an index.
 pub const fn plain_header_len(blob_len: u32) -> u32 {
     (FRAME_PREFIX_LEN + 2 + "OSMData".len() + 1 + varint_len(blob_len as u64)) as u32
 }

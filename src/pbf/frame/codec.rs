@@ -110,7 +110,7 @@ fn libdeflate_level(level: u8) -> libdeflater::CompressionLvl {
     libdeflater::CompressionLvl::new(level).unwrap_or_default()
 }
 
-/// Decompresses blobs. Each worker has its own decompressor, because a decompressor owns the state of the compression
+/// A decompressor of blobs. Each worker has its own, because a decompressor owns the state of the compression
 /// libraries.
 #[derive(Default)]
 pub struct Decompressor {
@@ -309,7 +309,7 @@ fn decompress_zstd(
     zstd.decompress_to_buffer(data, out).map_err(damaged)
 }
 
-/// Compresses payloads into frames. Each worker has its own compressor, because a compressor owns the state of the
+/// A compressor that makes frames from payloads. Each worker has its own, because a compressor owns the state of the
 /// compression libraries.
 #[derive(Default)]
 pub struct Compressor {

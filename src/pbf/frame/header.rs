@@ -163,7 +163,8 @@ impl HeaderBlock {
         Ok((header, about_toc))
     }
 
-    /// Fails if [`parse`](Self::parse) would refuse the header for the length of its features, texts or unknown fields.
+    /// Fails if [`parse`](Self::parse) would refuse the header because of the length of its features, texts or unknown
+    /// fields.
     pub(crate) fn check_limits(&self) -> FormatResult<()> {
         let mut message = Vec::new();
         self.encode(&mut message);

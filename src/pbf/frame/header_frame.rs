@@ -18,9 +18,9 @@ const SHORT_BLOB_LEN: usize = 1 << 14;
 
 /// Returns the number of bytes to reserve at the start of a file for the [`header_frame`] of `header`.
 ///
-/// If `alike` is given, the result is padded to the same remainder modulo 4096 as `alike`, unless the header blob would
-/// become too large for some readers. Blobs that are copied from offset `alike` of another file then have the same
-/// alignment in both files, so the file system can share their blocks.
+/// If `alike` is an offset, the result is padded to the same remainder modulo 4096 as this offset, unless the header
+/// blob would become too large for some readers. Blobs that are copied from offset `alike` of another file then have
+/// the same alignment in both files, so the file system can share their blocks.
 pub fn reserved_header_len(header: &HeaderBlock, alike: Option<u64>) -> usize {
     const BLOCK: u64 = 4096;
     let mut message = Vec::new();

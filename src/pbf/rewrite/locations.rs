@@ -84,7 +84,7 @@ pub(crate) struct WayNodeLocations {
 }
 
 impl WayNodeLocations {
-    /// Replaces unknown locations by those that the ways in `group` store. Ignores stored locations outside of the
+    /// Replaces unknown locations with those that the ways in `group` store. Ignores stored locations outside of the
     /// world. `group` is the content of a group or a part of it, `nodes` has the references of the ways in `group`, and
     /// `units` are the units of the block.
     fn fill_in_stored_locations(

@@ -155,7 +155,7 @@ pub(super) fn mark_users_of_group(group: Group<'_>, used: &mut Vec<bool>) -> For
     })
 }
 
-/// Marks the string ids in the fields of a message that have one of the given numbers.
+/// Marks the string ids in those fields of a message whose numbers are in `numbers`.
 fn mark_used_strings(message: &[u8], numbers: &[u32], used: &mut Vec<bool>) -> FormatResult<()> {
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {

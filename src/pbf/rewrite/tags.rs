@@ -66,10 +66,10 @@ impl<'a> NewTags<'a> {
     }
 }
 
-/// The new tags of objects that were not written yet.
+/// The new tags that were not written yet.
 struct PendingTags<'o> {
     left: &'o [(usize, Vec<u32>)],
-    /// The index in the block of the next object.
+    /// The index of the next object in the block.
     index: usize,
 }
 
@@ -140,7 +140,7 @@ fn message_with_tags(message: &[u8], tags: &[u32]) -> FormatResult<Vec<u8>> {
     Ok(out)
 }
 
-/// Returns a DenseNodes message with the new tags in `objects`. `start` is the index in the block of the first node.
+/// Returns a DenseNodes message with the new tags in `objects`. `start` is the index of the first node in the block.
 fn dense_nodes_with_tags(
     message: &[u8],
     dense: &DenseNodes<'_>,

@@ -54,7 +54,7 @@ pub(super) fn cut_into_parts(payload: &[u8], parts: &mut Vec<PayloadPart>) {
     }
 }
 
-/// Finds the parts of a payload, in order.
+/// A finder of the parts of a payload, in order.
 struct PartFinder<'p> {
     parts: &'p mut Vec<PayloadPart>,
     /// The end of the last part.
@@ -108,7 +108,8 @@ impl PartFinder<'_> {
         })
     }
 
-    /// Ends the current part at offset `end` in the payload, if the part is long enough.
+    /// Ends the current part at offset `end` in the payload, if the part is long enough. Cuts a long column into
+    /// several parts.
     fn end_part(&mut self, end: usize, values: PartRepetition) {
         let len = end - self.last_end;
         if len < MIN_PART_LEN {

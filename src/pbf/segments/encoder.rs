@@ -33,7 +33,7 @@ pub(in crate::pbf) struct SegmentEncoder {
 enum SegmentSource<'a> {
     /// The zlib data of an old segment.
     Old(&'a [u8]),
-    /// A deflate stream, as its range in [`SegmentEncoder::deflated`], and the end of the stream, if known.
+    /// The range of a deflate stream in [`SegmentEncoder::deflated`], and the end of the stream if it is known.
     New(Range<usize>, Option<DeflateEnd>),
 }
 

@@ -100,7 +100,7 @@ fn has_zlib_header(data: &[u8]) -> bool {
 /// segment that is not such a sequence cannot be copied.
 #[derive(Debug)]
 pub(super) struct SegmentInflater {
-    /// The probe, followed by the end of the data.
+    /// The probe, followed by [`END`].
     probe: Vec<u8>,
     /// A segment, followed by the probe.
     input: Vec<u8>,

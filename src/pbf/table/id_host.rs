@@ -30,7 +30,7 @@ pub enum IdParts {
 }
 
 impl IdParts {
-    /// Returns the beginning of the description of the parts.
+    /// Returns the beginning of the string that describes the parts in the string table.
     const fn name(self) -> &'static str {
         match self {
             Self::Sections => "version 2, sections",
@@ -44,7 +44,7 @@ impl IdParts {
 pub struct IdHostFrame {
     /// The bytes of the frame.
     pub bytes: Vec<u8>,
-    /// The entry of the blob. Its offset is not known yet.
+    /// The entry of the blob, in which the offset is not set yet.
     pub entry: BlobEntry,
     /// The range of each part in the frame.
     pub parts: Vec<Range<u64>>,
@@ -138,8 +138,8 @@ pub(super) fn is_id_host(body: &[u8]) -> bool {
     payload.is_some_and(|payload| Host::parse(&payload, TITLE_OF_IDS).is_some())
 }
 
-/// Returns the payload of a Blob message. Returns `None` unless the message stores the payload uncompressed as zlib
-/// data.
+/// Returns the payload of a Blob message. Returns `None` unless the payload is zlib data that consists of stored
+/// (uncompressed) blocks.
 fn stored_payload(body: &[u8]) -> FormatResult<Option<Vec<u8>>> {
     let blob = Blob::parse(body)?;
     let is_zlib = blob.encoding == Encoding::Zlib;

@@ -1,9 +1,9 @@
 //! The table of ids, for a file whose blobs are not in the order of ids. The table maps small ranges of ids to the
-//! blobs that contain ids in the range.
+//! blobs that contain ids of the range.
 //!
 //! Each section of the table has many ranges, and a directory of the sections follows the last section. Sections and
-//! directory are stored before the table of contents, in string tables, after the strings of objects (`id_host`). In
-//! tables of version 1, they are in blobs that have only strings. `reference/format.md` has the layout.
+//! directory are stored in the string tables of blobs before the table of contents, after the strings of the objects
+//! (`id_host`). In tables of version 1, they are in blobs that have only strings. `reference/format.md` has the layout.
 
 use super::entry::BlobEntry;
 use super::id_host::{TITLE_OF_IDS, read_directory, read_part};
@@ -66,7 +66,7 @@ pub fn max_table_len(kind: ObjectKind, count: u64) -> u64 {
     count * 5 / u64::from(IDS_PER_BLOB[kind as usize]) + 11
 }
 
-/// Builds a table of ids from the ids of all objects, which must be added in canonical order.
+/// A builder of a table of ids. The ids of all objects must be added in canonical order.
 #[derive(Debug, Default)]
 pub struct IdTableBuilder {
     /// The complete sections that have not been returned yet.
@@ -432,8 +432,8 @@ mod tests {
     use crate::pbf::table::scan::scan_payload;
     use crate::pbf::table::table_host::TableHost;
 
-    /// Returns objects in eleven blobs. Each of the first three blobs has a long run of nodes. The ways are in the next
-    /// seven blobs in turn.
+    /// Returns objects in eleven blobs. Each of the first three blobs has a long run of nodes. The ways are distributed
+    /// over the next seven blobs in turn.
     fn objects() -> Vec<(ObjectKind, u64, u32)> {
         let nodes =
             (0..100_000u64).map(|rank| (ObjectKind::Node, rank * 3, (rank / 40_000) as u32));

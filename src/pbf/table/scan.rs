@@ -39,7 +39,7 @@ pub fn scan_order(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatErr
 }
 
 /// Fills in the same facts as [`scan_order`], and calls `visit` with the ids of successive nodes and their locations,
-/// which are `None` for nodes that are deleted or whose location is undefined. Fails also if a string is not UTF-8, as
+/// which are `None` for nodes that are deleted or whose location is undefined. Also fails if a string is not UTF-8, as
 /// [`check_strings`] does.
 pub fn scan_places(
     payload: &[u8],
@@ -70,8 +70,8 @@ pub fn scan_places(
     Ok(())
 }
 
-/// Scans a payload as [`scan_payload`] does, and looks for objects that other programs refuse or misunderstand. Fails
-/// also if a string is not UTF-8, as [`check_strings`] does.
+/// Scans a payload as [`scan_payload`] does, and looks for objects that other programs refuse or misunderstand. Also
+/// fails if a string is not UTF-8, as [`check_strings`] does.
 pub(crate) fn scan_for_oddities(payload: &[u8], entry: &mut BlobEntry) -> FormatResult<Oddities> {
     let scan = scan_all(payload, true)?;
     if !scan.strings.are_utf8 {

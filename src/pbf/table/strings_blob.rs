@@ -77,7 +77,7 @@ pub(super) fn read_strings<T>(
 }
 
 /// Calls `read` with the payload of a Blob message. Returns `None` for a blob without zlib data, and for a blob whose
-/// payload is longer than the message. A payload that is stored uncompressed is shorter than its message.
+/// payload is longer than the message, because the payload is then compressed.
 pub(super) fn read_stored_payload<T>(
     body: &[u8],
     read: impl FnOnce(&[u8]) -> FormatResult<T>,

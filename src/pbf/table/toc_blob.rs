@@ -255,7 +255,7 @@ impl TocReader {
     }
 }
 
-/// One part of a table of contents, the content of one blob.
+/// One part of a table of contents, as read from one blob.
 struct TocPart {
     /// The number of this part, counted from 1.
     number: u64,
@@ -349,7 +349,8 @@ pub enum TableBlob {
 }
 
 impl TableBlob {
-    /// Determines which part of a table a whole Blob message has, and whether it also has objects.
+    /// Determines whether a blob has a part of a table and of which table, and whether the blob also has objects.
+    /// `body` is the whole Blob message.
     pub fn of(body: &[u8]) -> Self {
         if !may_be_table_blob(&body[..body.len().min(START_LEN)]) {
             return Self::None;

@@ -50,8 +50,8 @@ pub(crate) fn scan_ids(payload: &[u8], entry: &mut BlobEntry) -> FormatResult<()
     Ok(())
 }
 
-/// Whether `entry` shows that its blob is sorted, and has the nodes with the ids `nodes` and no other objects. For
-/// negative ids, the result may be `false` even for such a blob.
+/// Whether `entry` shows that its blob is sorted and has no objects except the nodes with the ids `nodes`, which were
+/// read from the blob. For negative ids, the result may be `false` even for such a blob.
 pub(crate) fn has_exactly_nodes(nodes: &[i64], entry: &BlobEntry) -> bool {
     let ends = nodes.first().zip(nodes.last());
     entry.kinds == KindSet::of(ObjectKind::Node)

@@ -308,7 +308,7 @@ impl<'a> Varints<'a> {
     }
 }
 
-/// The sums of the values at the beginning of a run.
+/// The result of summing the values at the beginning of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PartialSums {
     /// The number of bytes of these values.

@@ -46,7 +46,7 @@ impl Varints<'_> {
         self.any_sum_with(WideRegisters::detect(), sum, test)
     }
 
-    /// Does the same as [`any_sum`](Self::any_sum), in `registers` unless they are `None`.
+    /// Does the same as [`any_sum`](Self::any_sum). Uses `registers`, unless they are `None`.
     fn any_sum_with(
         mut self,
         registers: Option<WideRegisters>,
@@ -78,7 +78,7 @@ impl Varints<'_> {
         self.for_each_sum_with(WideRegisters::detect(), f)
     }
 
-    /// Does the same as [`for_each_sum`](Self::for_each_sum), in `registers` unless they are `None`.
+    /// Does the same as [`for_each_sum`](Self::for_each_sum). Uses `registers`, unless they are `None`.
     #[inline]
     fn for_each_sum_with(
         mut self,
@@ -127,7 +127,7 @@ impl Varints<'_> {
         self.sum_sints_with(WideRegisters::detect(), count)
     }
 
-    /// Does the same as [`sum_sints`](Self::sum_sints), in `registers` unless they are `None`.
+    /// Does the same as [`sum_sints`](Self::sum_sints). Uses `registers`, unless they are `None`.
     fn sum_sints_with(
         &mut self,
         registers: Option<WideRegisters>,
@@ -170,7 +170,7 @@ impl Varints<'_> {
         Ok(sum)
     }
 
-    /// Does the same as [`fill_sums`](Self::fill_sums), in `registers` unless they are `None`.
+    /// Does the same as [`fill_sums`](Self::fill_sums). Uses `registers`, unless they are `None`.
     fn fill_sums_with(
         &mut self,
         registers: Option<WideRegisters>,
@@ -188,7 +188,7 @@ impl Varints<'_> {
         }
     }
 
-    /// Does the same as [`read_sums`](Self::read_sums), in `registers` unless they are `None`.
+    /// Does the same as [`read_sums`](Self::read_sums). Uses `registers`, unless they are `None`.
     fn read_sums_with<'s>(
         &mut self,
         registers: Option<WideRegisters>,
@@ -215,7 +215,7 @@ impl Varints<'_> {
         Ok(&sums[..count])
     }
 
-    /// Does the same as [`push_sums`](Self::push_sums), in `registers` unless they are `None`.
+    /// Does the same as [`push_sums`](Self::push_sums). Uses `registers`, unless they are `None`.
     fn push_sums_with(
         &mut self,
         registers: Option<WideRegisters>,
@@ -294,7 +294,7 @@ impl Varints<'_> {
         self.fill_sums_in_registers(registers, &mut [0; 64][..count.min(64)], sum)
     }
 
-    /// Does the same as [`fill_sums_of_short_values`](Self::fill_sums_of_short_values), always in `registers`.
+    /// Does the same as [`fill_sums_of_short_values`](Self::fill_sums_of_short_values). Always uses `registers`.
     #[inline]
     fn fill_sums_in_registers(
         &mut self,

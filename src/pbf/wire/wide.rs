@@ -47,7 +47,7 @@ impl WideRegisters {
         unsafe { store_totals(run, places, sum) }
     }
 
-    /// Appends at most `most` running totals to `sums`. Does the same as [`fill`](Self::fill) otherwise.
+    /// Appends at most `most` running totals to `sums`. Otherwise does the same as [`fill`](Self::fill).
     pub(super) fn push(
         self,
         run: &[u8],
@@ -55,8 +55,9 @@ impl WideRegisters {
         sums: &mut Vec<i64>,
         sum: i64,
     ) -> PartialSums {
-        // A value has at least one byte, so a short run has at most as many values as bytes. The values of a longer run
-        // are counted, to reserve no more memory than is needed.
+        // A value has at least one byte, so the length of a run is an upper bound of its number of values. For a short
+        // run, this bound is close enough. The values of a longer run are counted, to reserve no more memory than is
+        // needed.
         let values = if run.len() <= 64 {
             run.len()
         } else {
@@ -143,7 +144,7 @@ fn store_totals(run: &[u8], mut places: &mut [MaybeUninit<i64>], sum: i64) -> Pa
 fn load(bytes: &[u8]) -> (__m512i, u64) {
     let missing = 64 - bytes.len().min(64) as u32;
     let filled = u64::MAX.checked_shr(missing).unwrap_or(0);
-    // SAFETY: the mask has only bytes of the slice, and no other byte is accessed.
+    // SAFETY: the mask selects only bytes of the slice, and no other byte is accessed.
     let loaded = unsafe { _mm512_maskz_loadu_epi8(filled, bytes.as_ptr().cast()) };
     (loaded, filled)
 }
@@ -153,7 +154,7 @@ fn load(bytes: &[u8]) -> (__m512i, u64) {
 #[target_feature(enable = "avx512f")]
 fn store(numbers: __m512i, places: &mut [MaybeUninit<i64>]) {
     let mask = 0xff_u8 >> (8 - places.len());
-    // SAFETY: the mask has as many elements as the slice, and no other element is accessed.
+    // SAFETY: the mask selects as many elements as the slice has, and no other element is accessed.
     unsafe { _mm512_mask_storeu_epi64(places.as_mut_ptr().cast(), mask, numbers) };
 }
 

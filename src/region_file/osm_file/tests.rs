@@ -6,8 +6,8 @@ use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
 
-/// Returns the nodes from 11 to 99, except ids with a digit 0. The digits of an id are the coordinates of the node.
-/// Node 34 lies at longitude 3, latitude 4.
+/// Returns the nodes with the ids from 11 to 99, except ids with a digit 0. The digits of an id are the coordinates of
+/// the node. Node 34 lies at longitude 3, latitude 4.
 fn nodes() -> String {
     let ids = (1..10).flat_map(|lon| (1..10).map(move |lat| (lon, lat)));
     ids.map(|(lon, lat)| format!("<node id='{lon}{lat}' version='1' lon='{lon}' lat='{lat}'/>\n"))

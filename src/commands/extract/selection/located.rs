@@ -76,7 +76,7 @@ type SetCounts = FxHashMap<SetNumber, u64>;
 /// Some blobs of a file, whose objects in each region are counted.
 pub(in crate::commands::extract) struct Sample<'a> {
     pub areas: &'a AreaIndex,
-    /// The offsets of the blobs, which ascend.
+    /// The offsets of the blobs, in ascending order.
     pub offsets: &'a [u64],
     pub source: PlannedFile<'a>,
 }

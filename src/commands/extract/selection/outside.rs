@@ -88,8 +88,9 @@ impl OutsideObjects {
 
 impl RegionMembers<'_> {
     /// Whether the ways or relations of a blob may have a node in a region. Always true without a spatial layout,
-    /// because the locations of ways and relations are then unknown. The box of relations does not cover nodes that are
-    /// not in the file. So this box proves nothing unless the header says that the file has all members of relations.
+    /// because the locations of ways and relations are then unknown. The box of a blob of relations does not cover
+    /// nodes that are not in the file. So this box proves nothing unless the header says that the file has all members
+    /// of relations.
     pub(super) fn may_touch_a_region(&self, entry: &BlobEntry) -> bool {
         let is_known = match entry.kinds.single() {
             Some(ObjectKind::Relation) => self.form != LocationForm::Mixed,
@@ -119,7 +120,7 @@ impl RegionMembers<'_> {
         if self.outside.is_none() {
             return Ok(wanted);
         }
-        // In files of other forms, a location is unknown only if the file does not have the node.
+        // In files of the other forms, a way lacks the location of a node only if the file does not have the node.
         let may_be_anywhere = self.form == LocationForm::Mixed;
         block.for_each_wanted_way(
             |_| true,

@@ -146,9 +146,9 @@ impl RegionMembers<'_> {
         }
     }
 
-    /// Returns the regions in `direct` that keep at least `min_percent` percent of the members of a relation. A region
-    /// keeps a member if the region is in the [`regions_of_member`](RegionMembers::regions_of_member) of the member.
-    /// Returns the empty set if `min_percent` is `None`.
+    /// Returns the regions in `direct` that keep at least `min_percent` percent of the members of a relation. The
+    /// regions that keep a member are those that [`regions_of_member`](RegionMembers::regions_of_member) returns for
+    /// it. Returns the empty set if `min_percent` is `None`.
     fn regions_that_keep_enough(
         &self,
         relation: &BlockWalk<'_>,
@@ -202,7 +202,7 @@ struct KeptRelations {
     ways: DistinctList<(i64, SetNumber)>,
     /// The nodes that are members of completed relations, each with the set of regions that complete the relation.
     nodes: DistinctList<(i64, SetNumber)>,
-    /// The box of the blob, if it has completed relations.
+    /// The bounding box of the blob; `None` if the blob has no completed relations.
     completed_in: Option<Bbox>,
 }
 

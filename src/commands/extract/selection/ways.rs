@@ -18,9 +18,9 @@ use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, Block, BlockUnits, LocatedWay};
 use rustc_hash::FxHashSet;
 
-/// The value in a map of nodes for a node that the file has with a location.
+/// The value, in a map of nodes, for a node that is in the file and has a location there.
 const WITH_LOCATION: u32 = 1;
-/// The value in a map of nodes for a node that the file has without a location.
+/// The value, in a map of nodes, for a node that is in the file but has no location there.
 const WITHOUT_LOCATION: u32 = 2;
 
 /// The rule that decides whether the location that a way stores for a node counts. The rule applies only to nodes that
@@ -29,8 +29,9 @@ const WITHOUT_LOCATION: u32 = 2;
 enum StoredLocationRule<'n> {
     /// Stored locations do not count, because the file has all nodes of its ways.
     Ignored,
-    /// A stored location counts unless the file has the node with a location. The map has the value [`WITH_LOCATION`]
-    /// or [`WITHOUT_LOCATION`] for each node in question that is in the file.
+    /// A stored location counts unless the node is in the file and has a location there. The map has the value
+    /// [`WITH_LOCATION`] or [`WITHOUT_LOCATION`] for each node that was collected under [`Self::Open`] and is in the
+    /// file.
     OfAbsentNodes(&'n IdMap),
     /// It is not known yet which nodes the file has. The nodes are collected. Whether their stored locations count is
     /// decided later.
@@ -41,7 +42,7 @@ enum StoredLocationRule<'n> {
 #[derive(Default)]
 struct LocatedRefs {
     refs: Vec<i64>,
-    /// The set of the regions that contain the node, for each reference.
+    /// For each reference, the set of the regions that contain the node.
     sets: Vec<SetNumber>,
     /// The id of each way, and the end of its references in `refs` (exclusive).
     ways: Vec<(i64, usize)>,
@@ -54,14 +55,14 @@ struct LocatedRefs {
     open: Vec<i64>,
 }
 
-/// The ways that regions keep, collected from the parts of a block that were read so far.
+/// The ways with a node in a region, from the parts of a block that were read so far.
 #[derive(Default)]
 struct KeptWays {
     /// The number of ways that were read.
     count: u32,
     /// As in [`WaysByRegion::ways`].
     ways: IdsWithRegions,
-    /// The index of each of these ways among all ways of the block.
+    /// For each way in `ways`, its index among all ways of the block.
     indices: Vec<u32>,
     /// The indices of the ways with a node that regions have to add.
     partly_outside: Vec<u32>,
@@ -123,7 +124,7 @@ impl KeptWays {
 /// The number of nodes of a block above which duplicates are removed before the end of the block.
 const MANY: usize = 1 << 20;
 
-/// The ways of a block that regions keep.
+/// For one block, the ways with a node in a region, and the nodes of these ways.
 #[derive(Default)]
 struct WaysByRegion {
     /// The ways with a node in a region.
@@ -140,7 +141,7 @@ struct WaysByRegion {
     open: Option<(u64, Vec<i64>)>,
 }
 
-/// The ways of all blocks that regions keep, and their nodes.
+/// For all blocks, the ways with a node in a region, and the nodes of these ways.
 struct AllWays {
     ways: IdMap,
     added_nodes: IdMap,
@@ -240,7 +241,7 @@ impl RegionMembers<'_> {
         Ok(())
     }
 
-    /// Adds the ways with a node in a region, in the blobs that `picks` selects, to `all`.
+    /// Adds to `all` the ways with a node in a region. Reads only the blobs that `picks` selects.
     fn add_ways(
         &self,
         stored: StoredLocationRule<'_>,
@@ -353,8 +354,8 @@ impl RegionMembers<'_> {
         Ok(())
     }
 
-    /// Finds the ways of a block with a node in a region. If `with_nodes` is set, also returns the nodes of these ways
-    /// that regions have to add.
+    /// Finds those ways of a block that have a node in a region. If `with_nodes` is set, also returns the nodes of
+    /// these ways that regions have to add.
     fn find_kept_ways(
         &self,
         stored: StoredLocationRule<'_>,

@@ -17,7 +17,7 @@ pub(super) struct AnswerBody {
     rest: Option<Box<AnswerRest>>,
 }
 
-/// The rest of an answer. It is generated after all bytes before it have been sent.
+/// The rest of an answer. Each piece of it is generated only after all bytes before the piece have been sent.
 struct AnswerRest {
     text: MapText,
     sent: Arc<SendState>,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// Records whether the answers of a connection have been sent, and whether a part of a request has arrived. Only the
+/// The state of a connection: whether its answers have been sent, and whether a part of a request has arrived. Only the
 /// task of the connection uses this state.
 #[derive(Default)]
 pub(super) struct SendState {

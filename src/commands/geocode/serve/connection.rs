@@ -24,7 +24,7 @@ const MAX_REQUEST: usize = 16 << 10;
 const CONNECTION_TIME: Duration = Duration::from_secs(300);
 /// The time limit for the last answer of a connection that is being closed.
 pub(super) const CLOSING_TIME: Duration = Duration::from_secs(3);
-/// The time that a client has to close its end of a connection after the service has closed its own end.
+/// The time limit for a client to close its end of a connection, after the service has closed its own end.
 const FAREWELL_TIME: Duration = Duration::from_secs(2);
 
 /// Answers the requests of a connection in order, each after the previous answer has been sent. `limit` is the time

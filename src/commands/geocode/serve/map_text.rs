@@ -10,7 +10,7 @@ use crate::osm::Bbox;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// The approximate maximum number of roads, of streets, or of boundary edges in a map.
+/// The approximate maximum number of roads in a map. The same limit applies to streets, and to boundary edges.
 const MAP_BUDGET: usize = 20_000;
 /// The number of points in a piece of text.
 const PIECE_POINTS: usize = 512;

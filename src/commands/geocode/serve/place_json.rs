@@ -7,7 +7,7 @@ use crate::geocode::Answer;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// A place in the form that clients of geocoders expect. Members that a format does not have are absent.
+/// A place in the form that clients of geocoders expect. Fields that the requested format does not have are left out.
 #[derive(Serialize)]
 struct PlaceJson<'a> {
     place_id: i64,

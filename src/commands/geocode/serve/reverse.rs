@@ -37,8 +37,8 @@ pub(super) fn place_of(parameters: &Parameters) -> Result<Location, String> {
     place.ok_or_else(|| "this place is not on the earth".to_owned())
 }
 
-/// Returns query options with the languages of the parameter `accept-language` or, without one, of the header
-/// `Accept-Language`, in order of preference.
+/// Returns query options with the languages of the parameter `accept-language`, in order of preference. If this
+/// parameter is missing, the languages are those of the header `Accept-Language`.
 pub(super) fn query_options_of(parameters: &Parameters, header: Option<&str>) -> QueryOptions {
     let list = parameters.get("accept-language").map(String::as_str);
     let list = list.or(header).unwrap_or_default();

@@ -9,9 +9,9 @@ use std::ops::RangeInclusive;
 /// The licence of the answers.
 pub(super) const LICENCE: &str =
     "Data © OpenStreetMap contributors, ODbL 1.0. https://www.openstreetmap.org/copyright";
-/// The smallest `zoom` of a request that selects an address; also the default of `zoom`.
+/// The smallest `zoom` at which a request selects an address. It is also the default of `zoom`.
 pub(super) const ADDRESS_ZOOM: u8 = 18;
-/// The smallest `zoom` of a request that selects a street.
+/// The smallest `zoom` at which a request selects a street.
 const STREET_ZOOM: u8 = 16;
 
 /// The object that answers a request, with its classification.

@@ -21,13 +21,14 @@ pub(super) struct BaseFacts {
     pub inside: IdSet,
     /// The changed objects with a newer version in the base. Their changes have no effect.
     pub outdated: IdSets,
-    /// The nodes of changed ways that the base does not have, but whose locations ways of the base store.
+    /// The nodes of changed ways that are not in the base, but whose locations are stored in ways of the base.
     pub stored: IdSet,
     /// The nodes in `stored` that lie in the region.
     pub stored_inside: IdSet,
     /// The changed nodes that the base does not have, although an unchanged way of the base refers to them.
     pub referred: IdSet,
-    /// The changed members of unchanged relations of the base that the strategy completes.
+    /// The changed objects that are members of unchanged relations of the base, if the strategy completes these
+    /// relations.
     pub of_completed: IdSets,
     /// Whether ways of the base store locations.
     pub is_located: bool,
@@ -140,8 +141,8 @@ impl BaseLookup<'_> {
         changes.filter(|change| change.kind() == ObjectKind::Way && !change.is_deletion())
     }
 
-    /// Returns the members of the given kind in the changed relations. Relations whose members do not decide whether
-    /// the relation is kept or completed are ignored.
+    /// Returns the members of the given kind in the changed relations. Ignores a relation if its members do not decide
+    /// whether it is kept or completed.
     fn wanted_members(&self, facts: &BaseFacts, kind: ObjectKind) -> IdSet {
         let is_smart = matches!(self.strategy, Strategy::Smart { .. });
         let mut wanted = IdSet::default();
@@ -315,7 +316,7 @@ impl BaseLookup<'_> {
         )
     }
 
-    /// Finds the ways of a block that are in `wanted`, and the wanted nodes in all ways of the block.
+    /// Finds the ways of a block that are in `wanted`, and the `wanted_nodes` in all ways of the block.
     fn ways_of_block(
         &self,
         wanted_nodes: &NodesInWays<'_>,

@@ -5,7 +5,7 @@ use crate::error::FormatResult;
 use crate::osm::{ObjectExpression, ObjectKind};
 use crate::pbf::{Block, BlockWalk};
 
-/// The conditions under which a kept relation is completed, which means that its members that are nodes or ways are
+/// The conditions under which a kept relation is completed, which means that all its member nodes and member ways are
 /// kept, too.
 #[derive(Clone, Copy)]
 pub(super) struct CompletionRule<'s> {
@@ -65,7 +65,7 @@ impl<'s> CompletionRule<'s> {
         self.tags.is_empty() || self.tags.iter().any(matches)
     }
 
-    /// Whether the tag `type` is one of the types.
+    /// Whether the value of the tag `type` is one of `self.types`.
     fn has_type(&self, tags: &[(&str, &str)]) -> bool {
         match self.types {
             RelationTypes::Any => true,

@@ -29,7 +29,7 @@ impl ClipRegion {
             .collect()
     }
 
-    /// Returns a test of single locations. Each thread needs its own.
+    /// Returns a test for single locations. Each thread needs a test of its own.
     pub(super) fn location_test(&self) -> LocationTest<'_> {
         LocationTest::new(&self.0)
     }

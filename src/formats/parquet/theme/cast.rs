@@ -11,8 +11,8 @@ pub(super) fn parse_float(text: &str) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// Whether a value means yes. All values except `no`, `false` and `0` mean yes, such as the value `viaduct` of
-/// `bridge`.
+/// Whether a value means yes. All values except `no`, `false` and `0` mean yes. An example is `viaduct`, a value of the
+/// key `bridge`.
 pub(super) fn is_yes(text: &str) -> bool {
     !matches!(text.trim(), "no" | "false" | "0")
 }

@@ -36,8 +36,8 @@ pub struct Theme {
 pub struct ThemeColumn {
     /// The name of the column.
     pub name: String,
-    /// The keys of tags. The value of the column comes from the first of these keys that an object has. If there are
-    /// several keys, a tag is skipped if the filter of the theme has a condition on its key but does not select the
+    /// The keys of tags. The value of the column comes from the first of these keys that an object has. A column with
+    /// several keys skips each tag on whose key the filter of the theme has a condition, unless the filter selects the
     /// object by this tag.
     pub keys: Vec<String>,
     /// The type of the column.

@@ -36,7 +36,7 @@ pub(in super::super) struct ThemeRow<'a> {
     pub texts: Option<Vec<(&'a str, &'a str)>>,
 }
 
-/// A key and a value of a tag.
+/// The key and the value of a tag.
 type Tag<'t> = (&'t [u8], &'t [u8]);
 
 impl<'a> ThemeRow<'a> {
