@@ -122,6 +122,7 @@ impl ShapeRecords {
         let mut extent = ShapeExtent::EMPTY;
         for part in parts {
             starts.push((points.len() / 16) as u32);
+            points.reserve(16 * part.size_hint().0);
             let mut add = |point| {
                 let point = self.projection.apply(point);
                 extent.add(point);
