@@ -241,7 +241,11 @@ impl Error {
     }
 
     /// Creates an error about a position in a text. Only the beginning and the end of a very long cause are kept.
-    pub(crate) fn text(path: &Path, (line, column): (u64, u64), cause: impl Into<String>) -> Self {
+    pub(crate) fn in_text(
+        path: &Path,
+        (line, column): (u64, u64),
+        cause: impl Into<String>,
+    ) -> Self {
         Self::Text {
             path: path.to_owned(),
             line,
@@ -440,7 +444,7 @@ mod tests {
         let path = Path::new("f");
         for error in [
             Error::file(path, long.clone()),
-            Error::text(path, (1, 1), long),
+            Error::in_text(path, (1, 1), long),
         ] {
             let (Error::File { cause, .. } | Error::Text { cause, .. }) = error else {
                 panic!("{error}");

@@ -19,7 +19,7 @@ pub fn put_area_findings(out: &mut String, summary: &Summary) {
 fn put_areas(out: &mut String, found: &AreaCheck) {
     let mistakes: u64 = found.warnings.values().sum();
     for (severity, count) in [
-        ("error", found.errors()),
+        ("error", found.error_count()),
         ("warning", mistakes),
         ("incomplete", found.incomplete),
     ] {
@@ -36,7 +36,7 @@ fn put_areas(out: &mut String, found: &AreaCheck) {
         show::number(found.areas),
         show::counted(found.incomplete, "relation"),
     );
-    let _ = match found.errors() {
+    let _ = match found.error_count() {
         0 => writeln!(out, "broken areas: none"),
         errors => writeln!(
             out,

@@ -456,7 +456,7 @@ fn derive_and_convert(
     let mut text = TextOptions::new(TextFormat::OsmChange);
     let asks_for_locations = matches!(
         &args.format,
-        Some(DiffFormat::Objects(spec)) if spec.has("locations_on_ways")
+        Some(DiffFormat::Objects(spec)) if spec.has_option("locations_on_ways")
     );
     if session.conventions.is_plain_by_default && !asks_for_locations {
         text.way_locations = WayLocations::Never;

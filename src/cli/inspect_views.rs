@@ -13,7 +13,7 @@ pub fn text(summary: &Summary) -> String {
     let mut out = String::new();
     let views = [
         summary.extended.as_ref().map(extended_text),
-        summary.node_statistics.as_ref().map(nodes),
+        summary.node_statistics.as_ref().map(node_statistics_text),
         summary.way_locations.as_ref().map(locations),
         summary.anomalies.as_ref().map(anomalies),
         summary.top.as_ref().map(largest_objects_text),
@@ -90,7 +90,7 @@ fn counts_by_kind_text(counts: &ByKind) -> String {
     )
 }
 
-fn nodes(found: &NodeStatistics) -> String {
+fn node_statistics_text(found: &NodeStatistics) -> String {
     let mut out = String::from("Coordinates of nodes\n");
     put_line(&mut out, "  nodes", show::number(found.nodes));
     put_line(&mut out, "  with tags", share(found.tagged, found.nodes));

@@ -102,7 +102,7 @@ fn dump(session: &Session, args: &QueryArgs, ctx: &crate::Context) -> Result<Com
     let mut output = args.output.options_or(session, &FormatSpec::opl())?;
     // An index stores no metadata, so the output has no metadata attributes unless `add_metadata` is given.
     let is_asked = args.output.write.output_format.as_ref();
-    if !is_asked.is_some_and(|spec| spec.has("add_metadata")) {
+    if !is_asked.is_some_and(|spec| spec.has_option("add_metadata")) {
         match &mut output.format {
             Format::Text(text) => text.without = InfoFields::ALL,
             Format::Pbf => output.write.without = InfoFields::ALL,

@@ -106,7 +106,7 @@ macro_rules! commands {
             command: &Command,
             matches: &clap::ArgMatches,
         ) -> Result<CommandAnswer> {
-            args::open_stats(session, matches)?;
+            args::set_up_stats(session, matches)?;
             match command {
                 $($(Command::$name(args) => $run(session, args $(, $($fixed),*)?),)*)*
             }

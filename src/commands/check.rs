@@ -85,10 +85,10 @@ options! {
 /// Reads one file, which may be unsorted or a history file. Nodes, ways and relations are checked one after the other,
 /// so a blob is read at most once for each kind that it contains. A check of indexes reads every blob once more.
 /// [`Options::full`] also reads every blob once more, unless the ids of all kinds are checked, and reads nodes and ways
-/// once more if ways store locations. If the header declares that nodes which only ways need were left out, a check of
-/// references reads nodes and relations once more. [`Options::areas`] and [`Options::doubled`] each read relations
-/// twice and everything else once. Writes nothing but [`Options::problem_file`], and temporary files if the locations
-/// of nodes, or the hashes of doubled objects, do not fit into memory.
+/// once more if ways store locations. A check of references reads nodes and relations once more if, according to the
+/// header, the file lacks the nodes that only ways need. [`Options::areas`] and [`Options::doubled`] each read
+/// relations twice and everything else once. Writes nothing but [`Options::problem_file`], and temporary files if the
+/// locations of nodes, or the hashes of doubled objects, do not fit into memory.
 ///
 /// # Memory
 ///

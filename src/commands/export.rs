@@ -76,8 +76,8 @@ options! {
         pub format: ExportFormat,
     }
     setters {
-        /// The rules that decide which objects become features, with which geometries and tags. By default, tables have
-        /// the relations in [`LINE_RELATIONS`] as lines, and text does not have them.
+        /// The rules that decide which objects become features, with which geometries and tags. By default, the
+        /// relations in [`LINE_RELATIONS`] are lines in the table formats, and are left out of the text formats.
         rules: FeatureRules,
         /// The options for looking up the locations of nodes.
         lookup: LookupOptions,

@@ -502,7 +502,7 @@ impl RegionUpdate<'_> {
             &nodes,
             self.ctx,
             |nodes| {
-                let mut lookup = self.regions.lookup();
+                let mut lookup = self.regions.new_lookup();
                 let nodes = nodes.into_iter();
                 let nodes = nodes.map(|(id, location)| (id, Regions::at(&mut lookup, location)));
                 nodes.collect::<Vec<_>>()

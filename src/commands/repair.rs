@@ -100,7 +100,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Report> {
         Ok(())
     };
     survey.examine(&input, &mender, add_to_copy, ctx)?;
-    survey.add_loss_of_end(&input, report.unpacked_in_part);
+    survey.record_missing_end(&input, report.unpacked_in_part);
     survey.fill_report(&mut report);
     // It is no error if an undamaged file has no objects.
     let is_whole = report.is_complete() && report.lost.is_empty();

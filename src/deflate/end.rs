@@ -65,7 +65,7 @@ mod entry {
 
     /// Returns the number of extra bits of a symbol for a literal or a length. Literals and the length symbols 257 to
     /// 264 and 285 have no extra bits.
-    pub const fn literal_extra(symbol: usize) -> u32 {
+    pub const fn extra_bits_of_literal(symbol: usize) -> u32 {
         match symbol {
             265..285 => (symbol as u32 - 261) / 4,
             _ => 0,
@@ -79,7 +79,7 @@ mod entry {
 
     /// Returns the entry for the code of a literal or a match length. The code has `len` bits.
     pub fn literal(symbol: usize, len: u32) -> u16 {
-        let skipped = len + literal_extra(symbol);
+        let skipped = len + extra_bits_of_literal(symbol);
         match symbol {
             END_OF_BLOCK => STOP,
             _ if skipped > MOST_OF_LITERALS => STOP,
@@ -455,7 +455,7 @@ impl<'t, 'd> Lane<'t, 'd> {
             return Some(false);
         }
         let (symbol, len) = self.tables.literals.decode(buffer)?;
-        self.bits.position += (len + entry::literal_extra(symbol)) as usize;
+        self.bits.position += (len + entry::extra_bits_of_literal(symbol)) as usize;
         self.entry = match symbol {
             END_OF_BLOCK if self.next_block(ends)? => return self.begin_stream(queue, ends),
             0..=END_OF_BLOCK => 0,

@@ -43,7 +43,7 @@ impl LiteralEncoder {
     /// block in bits. Returns `None` if `out` is too short. Also returns `None` if many sequences of `bytes` repeat,
     /// because a compressor with matches is likely to do better then.
     pub(crate) fn encode(&mut self, bytes: &[u8], out: &mut [u8]) -> Option<usize> {
-        if self.repeats.has_many_in(bytes) {
+        if self.repeats.are_many_in(bytes) {
             None
         } else {
             self.encode_with(bytes, count_bytes_in_runs(bytes), out)
@@ -198,7 +198,7 @@ impl RepeatedSequences {
     const MIN_SHARE: usize = 8;
 
     /// Whether many sequences of `bytes` repeat, judged by a sample from the middle.
-    fn has_many_in(&mut self, bytes: &[u8]) -> bool {
+    fn are_many_in(&mut self, bytes: &[u8]) -> bool {
         let start = bytes.len().saturating_sub(Self::SAMPLE) / 2;
         let sample = &bytes[start..bytes.len().min(start + Self::SAMPLE)];
         self.last.fill(0);

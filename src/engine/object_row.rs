@@ -57,7 +57,7 @@ pub(crate) fn read_object<'r>(
 ) -> FormatResult<()> {
     object.id = row.read_sint()?;
     object.info = RowInfo::read(row)?.to_info()?;
-    let tags = object.tags.clear_to_vec();
+    let tags = object.tags.cleared_vec();
     for _ in 0..row.read()? {
         tags.push((row.read_str()?, row.read_str()?));
     }
@@ -65,7 +65,7 @@ pub(crate) fn read_object<'r>(
     match &mut object.body {
         ObjectBody::Node { location } => *location = read_location(row)?,
         ObjectBody::Way { refs, locations } => {
-            let (refs, locations) = (refs.clear_to_vec(), locations.clear_to_vec());
+            let (refs, locations) = (refs.cleared_vec(), locations.cleared_vec());
             let mut last = 0i64;
             for _ in 0..row.read()? {
                 last = last.wrapping_add(row.read_sint()?);
@@ -76,7 +76,7 @@ pub(crate) fn read_object<'r>(
             }
         }
         ObjectBody::Relation { members } => {
-            let members = members.clear_to_vec();
+            let members = members.cleared_vec();
             for _ in 0..row.read()? {
                 let kind = ObjectKind::from_number(row.read()?).ok_or(NO_KIND)?;
                 let (id, role) = (row.read_sint()?, row.read_str()?);

@@ -143,7 +143,8 @@ fn read_opl(
             has_objects = true;
             continue;
         }
-        let parsed = parse_opl(line).map_err(|cause| Error::text(input.path(), (number, 1), cause));
+        let parsed =
+            parse_opl(line).map_err(|cause| Error::in_text(input.path(), (number, 1), cause));
         take(&parsed?)?;
     }
 }

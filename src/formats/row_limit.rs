@@ -47,7 +47,7 @@ impl RowLimit {
     pub(crate) fn allows_object(self, element: &Element<'_>, payload_len: usize) -> bool {
         // No string is longer than the block. Most objects have so few parts that they would be allowed even with
         // strings of that length, so their size need not be computed.
-        let parts = element.max_part_counts();
+        let parts = element.part_count_bounds();
         let strings = (2 * parts.tags + parts.members + 1) as u64;
         let lists = PART * (parts.tags + 2 * parts.refs + parts.members) as u64;
         self.allows(lists + strings * payload_len as u64) || self.allows(object_size(element))

@@ -63,7 +63,7 @@ impl TextChunk {
     /// Returns an error at offset `at` in `bytes`. Line breaks that `cause` quotes from the text are escaped.
     pub(super) fn error(&self, path: &Path, at: usize, cause: String) -> Error {
         let cause = cause.replace('\n', "\\n").replace('\r', "\\r");
-        Error::text(path, self.position(at), cause)
+        Error::in_text(path, self.position(at), cause)
     }
 }
 
@@ -222,7 +222,7 @@ impl TextChunks {
     /// Returns an error at the end of the text that was read so far.
     fn error_at_end(&self, cause: String) -> Error {
         let (lines, column) = position_after(self.before, &self.pending);
-        Error::text(&self.path, (lines + 1, column + 1), cause)
+        Error::in_text(&self.path, (lines + 1, column + 1), cause)
     }
 }
 

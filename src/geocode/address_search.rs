@@ -6,7 +6,7 @@ use super::address_tags::{
 };
 use super::folding::StreetNames;
 use super::interpolation::interpolated_number;
-use super::item::{BROKEN, ItemShape, STREET, tag, text_tag};
+use super::item::{BROKEN, ItemShape, STREET, nonblank_tag, tag};
 use super::layout::Layer;
 use super::leaf::LeafItem;
 use super::local_projection::LocalProjection;
@@ -119,7 +119,7 @@ impl<'i> Query<'i, '_> {
         })?;
         let numbered = node.map(|mut node| {
             if is_same_street(&node.tags, &area.tags) {
-                let numbers = NUMBERS.map(|key| (key, text_tag(&area.tags, key)));
+                let numbers = NUMBERS.map(|key| (key, nonblank_tag(&area.tags, key)));
                 let numbers = numbers.into_iter();
                 node.tags
                     .extend(numbers.filter_map(|(key, number)| Some((key, number?))));
@@ -183,7 +183,7 @@ impl<'i> Query<'i, '_> {
             return Ok(None);
         }
         let mut numbers = NUMBERS.iter();
-        let has_number = numbers.any(|key| text_tag(&area.tags, key).is_some());
+        let has_number = numbers.any(|key| nonblank_tag(&area.tags, key).is_some());
         if has_number && area.street().is_some() {
             return Ok(None);
         }
@@ -285,7 +285,7 @@ impl<'i> Query<'i, '_> {
             let street = self.nearest(Layer::Streets, radius, |item| {
                 Ok(item.kind == ObjectKind::Way && item.id == way)
             })?;
-            if let Some(name) = street.and_then(|street| text_tag(&street.tags, "name")) {
+            if let Some(name) = street.and_then(|street| nonblank_tag(&street.tags, "name")) {
                 near.tags.retain(|(key, _)| *key != "addr:street");
                 near.tags.push(("addr:street", name));
                 return Ok(());
@@ -313,9 +313,9 @@ impl<'i> Near<'i> {
     /// Adds the street and the [`SHARED`] tags that this address lacks. They are copied from `others`, the tags of
     /// another address.
     fn add_missing_tags_from(&mut self, others: &[(&'i str, &'i str)]) {
-        let has = |near: &Self, key: &str| text_tag(&near.tags, key).is_some();
+        let has = |near: &Self, key: &str| nonblank_tag(&near.tags, key).is_some();
         if !has(self, "addr:street") && !has(self, "addr:place") {
-            let street = ["addr:street", "addr:place"].map(|key| (key, text_tag(others, key)));
+            let street = ["addr:street", "addr:place"].map(|key| (key, nonblank_tag(others, key)));
             self.tags.extend(
                 street
                     .into_iter()
@@ -323,7 +323,7 @@ impl<'i> Near<'i> {
             );
         }
         for key in SHARED {
-            if let Some(value) = text_tag(others, key)
+            if let Some(value) = nonblank_tag(others, key)
                 && !has(self, key)
             {
                 self.tags.push((key, value));

@@ -1,7 +1,7 @@
 //! The tags of addresses.
 
 use super::folding::is_same_name;
-use super::item::text_tag;
+use super::item::nonblank_tag;
 use super::leaf::LeafItem;
 use crate::error::FormatResult;
 
@@ -68,7 +68,7 @@ pub(crate) fn may_be_house_number(value: &str) -> bool {
 
 /// Returns the house number in the tags of an address.
 pub(super) fn house_number(tags: &[(&str, &str)]) -> Option<String> {
-    let [number, conscription, street] = NUMBERS.map(|key| text_tag(tags, key));
+    let [number, conscription, street] = NUMBERS.map(|key| nonblank_tag(tags, key));
     let in_parts = || match (conscription, street) {
         (Some(conscription), Some(street)) => Some(format!("{conscription}/{street}")),
         (one, other) => one.or(other).map(str::to_owned),
@@ -79,7 +79,7 @@ pub(super) fn house_number(tags: &[(&str, &str)]) -> Option<String> {
 /// Whether tags have an address, which means a house number or a tag that replaces a house number.
 pub(super) fn is_address(tags: &[(&str, &str)]) -> bool {
     let mut keys = NUMBERS.iter().chain(&NAMES);
-    keys.any(|key| text_tag(tags, key).is_some())
+    keys.any(|key| nonblank_tag(tags, key).is_some())
 }
 
 /// Whether an item has, for one of the keys, a tag whose value is not blank.
@@ -99,7 +99,7 @@ pub(super) fn is_address_item(item: &LeafItem<'_>) -> FormatResult<bool> {
 
 /// Whether two addresses have the same street, or one of them has none.
 pub(super) fn is_same_street(one: &[(&str, &str)], other: &[(&str, &str)]) -> bool {
-    let [one, other] = [one, other].map(|tags| text_tag(tags, "addr:street"));
+    let [one, other] = [one, other].map(|tags| nonblank_tag(tags, "addr:street"));
     one.zip(other)
         .is_none_or(|(one, other)| is_same_name(one, other))
 }

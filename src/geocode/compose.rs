@@ -4,7 +4,7 @@ use super::answer::{Address, NearObject, NearPlace, Nearest, Sources};
 use super::area::Area;
 use super::city::{city, city_named, guess_city};
 use super::countries::{PostcodePlace, is_number_first, postcode_place};
-use super::item::{KeyNumber, text_tag};
+use super::item::{KeyNumber, nonblank_tag};
 use super::languages::Languages;
 use super::place_names::PlaceNames;
 use std::cmp::Reverse;
@@ -73,7 +73,7 @@ pub(super) fn country_code_of(areas: &[Area<'_>]) -> Option<String> {
 
 /// Returns the country code in the tags of an address, in lower case.
 pub(super) fn country_code_in_address(tags: &[(&str, &str)]) -> Option<String> {
-    let code = text_tag(tags, "addr:country").filter(|code| code.len() == 2);
+    let code = nonblank_tag(tags, "addr:country").filter(|code| code.len() == 2);
     code.map(str::to_lowercase)
 }
 
@@ -121,7 +121,7 @@ impl<'i> AddressParts<'i> {
         tags: &[(&'i str, &'i str)],
         object: NearObject,
     ) {
-        let text = |key| text_tag(tags, key);
+        let text = |key| nonblank_tag(tags, key);
         let part = |key| text(key).map(|text| (text, object));
         self.house_number = house_number.map(|number| (number, object));
         self.of_house = OfHouse {

@@ -163,7 +163,7 @@ pub(crate) fn tag<'a>(tags: &[(&'a str, &'a str)], key: &str) -> Option<&'a str>
 }
 
 /// Returns the value of a tag without surrounding white space; `None` if nothing remains.
-pub(crate) fn text_tag<'a>(tags: &[(&'a str, &'a str)], key: &str) -> Option<&'a str> {
+pub(crate) fn nonblank_tag<'a>(tags: &[(&'a str, &'a str)], key: &str) -> Option<&'a str> {
     tag(tags, key)
         .map(str::trim)
         .filter(|value| !value.is_empty())

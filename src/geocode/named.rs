@@ -6,7 +6,7 @@ use super::area::Area;
 use super::city::city_named;
 use super::compose::{AddressParts, country_code_of};
 use super::folding::{StreetNames, entries, is_same_name};
-use super::item::{KeyNumber, text_tag};
+use super::item::{KeyNumber, nonblank_tag};
 use super::layout::Layer;
 use super::place_names::{PlaceNames, names_in};
 use super::query::{Near, Query};
@@ -38,7 +38,7 @@ impl<'i> Query<'i, '_> {
             && names.has(written)
         {
             let is_written = |name: &&str| entries(written).any(|entry| is_same_name(name, entry));
-            let name = text_tag(&street.tags, "name").filter(is_written);
+            let name = nonblank_tag(&street.tags, "name").filter(is_written);
             let in_language = self.languages.name_in_language(&street.tags);
             return Ok(in_language.or(name).unwrap_or(written));
         }
@@ -72,10 +72,9 @@ impl<'i> Query<'i, '_> {
         Ok(name.unwrap_or(written))
     }
 
-    /// Does nothing unless the query resolves names. Finds the objects of the street, of the part of the city, and of
-    /// the city that `parts` names. Replaces each name by the name of its object, or removes the name if no object is
-    /// found. If no object is found for the street, uses `street`, the nearest street. Returns the street, if there is
-    /// one.
+    /// Looks up the street, the part of the city, and the city in `parts`, if the query resolves names. Replaces each
+    /// of the three names by the name of the object that was found, or removes it if there is none. If no object is
+    /// found for the street, uses `street`, the nearest street. Returns the street, if there is one.
     pub(super) fn resolve_names(
         &self,
         parts: &mut AddressParts<'i>,
@@ -103,7 +102,7 @@ impl<'i> Query<'i, '_> {
         if let Some(street) = &street {
             let name = self.languages.name(&street.tags);
             parts.street = name.map(|name| (name, street.object()));
-            parts.add_postcode(text_tag(&street.tags, "postal_code"), street.object());
+            parts.add_postcode(nonblank_tag(&street.tags, "postal_code"), street.object());
         }
         Ok(street)
     }
@@ -195,7 +194,7 @@ impl<'i> Query<'i, '_> {
         })?;
         Ok(node.and_then(|node| {
             let name = self.languages.name(&node.tags)?;
-            Some((name, node.object(), text_tag(&node.tags, "place")?))
+            Some((name, node.object(), nonblank_tag(&node.tags, "place")?))
         }))
     }
 }

@@ -8,7 +8,7 @@ use super::area::Area;
 use super::compose::{AddressParts, country_code_in_address, country_code_of, label};
 use super::folding::StreetNames;
 use super::index::{GeocodeIndex, Hit};
-use super::item::{tag, text_tag};
+use super::item::{nonblank_tag, tag};
 use super::languages::Languages;
 use super::layout::Layer;
 use super::leaf::LeafItem;
@@ -65,7 +65,7 @@ impl<'i> Near<'i> {
 
     /// Returns the street that the address names.
     pub(super) fn street(&self) -> Option<&'i str> {
-        text_tag(&self.tags, "addr:street")
+        nonblank_tag(&self.tags, "addr:street")
     }
 
     /// Returns the object as the [`AnsweringObject`] of the answer. Its class is the first tag of the object that is
@@ -76,7 +76,7 @@ impl<'i> Near<'i> {
         AnsweringObject {
             object: self.object(),
             class: class.copied(),
-            name: text_tag(&self.tags, "name"),
+            name: nonblank_tag(&self.tags, "name"),
         }
     }
 
@@ -298,7 +298,7 @@ impl<'i> Query<'i, '_> {
             && let Some((name, _)) = parts.street
             && near.tags.iter().any(|(_, value)| *value == name)
         {
-            parts.add_postcode(text_tag(&near.tags, "postal_code"), near.object());
+            parts.add_postcode(nonblank_tag(&near.tags, "postal_code"), near.object());
         }
         Ok(parts)
     }

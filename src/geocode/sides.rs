@@ -2,7 +2,7 @@
 
 use super::folding::fold_name;
 use super::index::Hit;
-use super::item::{ItemShape, text_tag};
+use super::item::{ItemShape, nonblank_tag};
 use super::local_projection::{LocalProjection, squared_segment_distance};
 use crate::error::FormatResult;
 
@@ -62,7 +62,7 @@ pub(super) fn set_side_name<'i>(
     tags: &mut [(&'i str, &'i str)],
     found: &Hit<'_>,
 ) -> FormatResult<()> {
-    let [Some(left), Some(right)] = ["name:left", "name:right"].map(|key| text_tag(tags, key))
+    let [Some(left), Some(right)] = ["name:left", "name:right"].map(|key| nonblank_tag(tags, key))
     else {
         return Ok(());
     };

@@ -111,7 +111,7 @@ impl IdMap {
         self.len
     }
 
-    /// Whether no id has a number.
+    /// Whether the map is empty.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -1,4 +1,5 @@
-//! Leaves out tags that have the same key as an earlier tag. OSM, maps and JSON objects allow only one value per key.
+//! Leaves out tags that have the same key as an earlier tag. OSM, Parquet maps and JSON objects allow only one
+//! value per key.
 
 use std::collections::HashSet;
 

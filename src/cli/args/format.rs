@@ -175,7 +175,7 @@ impl FormatSpec {
     }
 
     /// Whether the option with this name is given.
-    pub fn has(&self, name: &str) -> bool {
+    pub fn has_option(&self, name: &str) -> bool {
         self.options.iter().any(|(found, _)| found == name)
     }
 

@@ -19,5 +19,5 @@ pub use output::{
     OutputArgs, OutputBox, WriteArgs, is_stdout, parse_header, parse_percent, text_target,
 };
 pub use region::{GivenRegion, RegionArgs, region};
-pub use run::{JsonForm, RunArgs, Stdout, open_stats};
+pub use run::{JsonForm, RunArgs, Stdout, set_up_stats};
 pub use values::{AttributeArg, parse_duration, parse_size, parse_time};

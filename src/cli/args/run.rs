@@ -106,7 +106,7 @@ impl JsonForm {
 
 /// Opens the file for --stats before the work begins, so that the run fails early if the file exists or cannot be
 /// created.
-pub fn open_stats(session: &Session, matches: &ArgMatches) -> Result<()> {
+pub fn set_up_stats(session: &Session, matches: &ArgMatches) -> Result<()> {
     let Some((_, matches)) = matches.subcommand() else {
         return Ok(());
     };
@@ -118,7 +118,7 @@ pub fn open_stats(session: &Session, matches: &ArgMatches) -> Result<()> {
         let file = TextOutput::compressed(target, TextCompression::None, &Context::default())?;
         session.stats.replace(Some(file));
     }
-    open_stats(session, matches)
+    set_up_stats(session, matches)
 }
 
 /// Whether a file was written by an earlier run with --stats.

@@ -83,7 +83,7 @@ impl LeavingRule<'_> {
     }
 
     /// Returns the ids of the nodes of a block that are removed, and for each node whether it has a location.
-    fn released_nodes(&self, block: &Block<'_>) -> FormatResult<Vec<(i64, bool)>> {
+    fn leaving_nodes_of_block(&self, block: &Block<'_>) -> FormatResult<Vec<(i64, bool)>> {
         let mut candidates = Vec::new();
         block.for_each_node(|id, location, has_tags| {
             if !has_tags && self.may_remove(id) {
@@ -127,7 +127,7 @@ impl LeavingNodes {
         }
         source.scan("old nodes").run(
             |entry| rule.may_have(entry),
-            |_, block| rule.released_nodes(block),
+            |_, block| rule.leaving_nodes_of_block(block),
             |found| {
                 for (id, is_located) in found {
                     leaving.all.insert(id);

@@ -236,7 +236,7 @@ impl BlockObserver for Search<'_, '_> {
             Some(refs) => finder.find_by_refs(entry, block, refs)?,
             None => finder.find_in_block(entry, block)?,
         };
-        lock(&self.ways).add_observed(entry, found, &self.member_ids);
+        lock(&self.ways).add_or_keep_error(entry, found, &self.member_ids);
         Ok(())
     }
 }

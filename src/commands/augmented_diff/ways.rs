@@ -239,7 +239,7 @@ pub(super) struct WayTally {
     pub members: KeptMembers,
     /// The numbers of the blobs that were searched.
     seen: FxHashSet<u64>,
-    /// The first error that [`add_observed`](Self::add_observed) could not return.
+    /// The first error that [`add_or_keep_error`](Self::add_or_keep_error) could not return.
     failed: Option<Error>,
 }
 
@@ -259,7 +259,12 @@ impl WayTally {
     }
 
     /// Adds the ways of a blob that another command has decoded.
-    pub(super) fn add_observed(&mut self, entry: &BlobEntry, found: FoundWays, ids: &MemberIds) {
+    pub(super) fn add_or_keep_error(
+        &mut self,
+        entry: &BlobEntry,
+        found: FoundWays,
+        ids: &MemberIds,
+    ) {
         self.kept.set_in_order(false);
         if let Err(error) = self.add(entry, found, ids) {
             self.failed.get_or_insert(error);

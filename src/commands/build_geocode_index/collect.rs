@@ -13,8 +13,8 @@ use crate::engine::geometry_pass::{Visitor, is_area, point_on_earth};
 use crate::engine::object_geometry::{GeometryMaker, is_closed};
 use crate::error::{FormatResult, Result};
 use crate::geocode::{
-    IndexedItem, ItemShape, Layer, Lines, NUMBERS, STREET, key_of, node_list,
-    shifted_to_other_side, tag, text_tag, unwrap_longitudes,
+    IndexedItem, ItemShape, Layer, Lines, NUMBERS, STREET, key_of, node_list, nonblank_tag,
+    shifted_to_other_side, tag, unwrap_longitudes,
 };
 use crate::geometry::{Extent, Point};
 use crate::index::{RowBatch, RowSorter};
@@ -227,7 +227,7 @@ fn complete_address<'a>(
     id: i64,
     tags: &mut CollectedTags<'a>,
 ) -> Option<String> {
-    if text_tag(tags, "addr:street").is_some() {
+    if nonblank_tag(tags, "addr:street").is_some() {
         return None;
     }
     let street = relations.street_of(kind, id)?;

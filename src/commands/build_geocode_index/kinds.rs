@@ -3,7 +3,7 @@
 use super::street_names::{is_street_name_key, street_name};
 use crate::engine::geometry_pass::is_area;
 use crate::error::{FormatError, FormatResult};
-use crate::geocode::{may_be_house_number, tag, text_tag};
+use crate::geocode::{may_be_house_number, nonblank_tag, tag};
 use crate::pbf::{Block, Element};
 
 /// The values of `place` that the index keeps.
@@ -87,7 +87,7 @@ fn is_kept_area_key(key: &str) -> bool {
 }
 
 fn has_name(tags: BlockTags<'_, '_>) -> bool {
-    text_tag(tags, "name").is_some()
+    nonblank_tag(tags, "name").is_some()
 }
 
 /// Returns the `addr:*` tags of an object, its `name`, and the tag that gives its class. A tag that makes an object an
@@ -154,7 +154,7 @@ pub(super) fn is_address(tags: BlockTags<'_, '_>) -> bool {
 
 /// Whether house numbers are interpolated along a way.
 pub(super) fn is_interpolation(tags: BlockTags<'_, '_>) -> bool {
-    text_tag(tags, "addr:interpolation").is_some_and(|rule| !rule.eq_ignore_ascii_case("no"))
+    nonblank_tag(tags, "addr:interpolation").is_some_and(|rule| !rule.eq_ignore_ascii_case("no"))
 }
 
 /// Whether a way with this value of `highway` is kept even without a name; `None` if the value does not make the way a

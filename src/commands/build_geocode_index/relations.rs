@@ -5,7 +5,7 @@
 
 use super::kinds::{CollectedTags, is_short, place_kind};
 use crate::error::{FormatError, FormatResult};
-use crate::geocode::{CENTRE, LABEL, is_same_name, tag, text_tag};
+use crate::geocode::{CENTRE, LABEL, is_same_name, nonblank_tag, tag};
 use crate::osm::ObjectKind;
 use crate::pbf::{Block, Element, Relation};
 use crate::runtime::lock;
@@ -156,7 +156,7 @@ impl Gathered {
         own.sort_unstable();
         own.dedup();
         self.houses.append(&mut own);
-        let name = text_tag(tags, "addr:street").or(text_tag(tags, "name"));
+        let name = nonblank_tag(tags, "addr:street").or(nonblank_tag(tags, "name"));
         let mut of_address: Vec<(String, String)> = Vec::new();
         if let Some(name) = name {
             of_address.push(("addr:street".to_owned(), name.to_owned()));

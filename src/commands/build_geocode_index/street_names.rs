@@ -1,6 +1,6 @@
 //! The names of streets. A street may have its name under another key than `name`.
 
-use crate::geocode::{entries, text_tag};
+use crate::geocode::{entries, nonblank_tag};
 use crate::osm::is_language_tag;
 
 /// The keys of names besides `name`, in the order in which they are tried if `name` is missing.
@@ -56,7 +56,7 @@ pub(super) fn street_name<'a>(tags: &[(&'a str, &'a str)]) -> Option<&'a str> {
         });
         names.min().map(|(_, _, name)| name)
     };
-    text_tag(tags, "name").or_else(other)
+    nonblank_tag(tags, "name").or_else(other)
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub struct AreaCheck {
 
 impl AreaCheck {
     /// Returns the number of problems that make an area invalid.
-    pub fn errors(&self) -> u64 {
+    pub fn error_count(&self) -> u64 {
         self.errors.values().sum()
     }
 }

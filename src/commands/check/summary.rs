@@ -137,8 +137,8 @@ pub struct ReferenceLocations {
     pub stored: u64,
     /// The number of references whose location is unknown.
     pub unknown: u64,
-    /// The number of references for which the way stores another location than the node in the file has; `None` if this
-    /// was not checked.
+    /// The number of references for which the location that the way stores differs from the location of the node;
+    /// `None` if this was not checked.
     pub contradicting: Option<u64>,
 }
 
@@ -224,7 +224,7 @@ impl Summary {
         let missing = self.missing.map_or(0, |missing| missing.total());
         let index = self.index.as_ref().map_or(0, IndexCheck::problems);
         let contents = self.outside.unwrap_or(0) + self.faults.unwrap_or(0);
-        let areas = self.areas.as_ref().map_or(0, AreaCheck::errors);
+        let areas = self.areas.as_ref().map_or(0, AreaCheck::error_count);
         let doubled = self.doubled.as_ref().map_or(0, DoubledCheck::total);
         let objects = self.id_violations() + missing + contents + self.contradicting();
         objects + index + areas + doubled == 0

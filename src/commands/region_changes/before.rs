@@ -173,7 +173,7 @@ fn changed_objects_of_block(
     let mut found = ChangedInBlob::default();
     let of = |kind| -> &IdSet { changed.of(kind) };
     if of(ObjectKind::Node).may_meet_blob(entry, ObjectKind::Node) {
-        let (nodes, mut lookup) = (of(ObjectKind::Node), regions.lookup());
+        let (nodes, mut lookup) = (of(ObjectKind::Node), regions.new_lookup());
         block.for_each_location(|id, location| {
             if nodes.contains(id) {
                 found.nodes.push((id, Regions::at(&mut lookup, location)));

@@ -82,7 +82,7 @@ impl<'r> Regions<'r> {
     }
 
     /// Returns a look-up of the regions that contain locations.
-    pub(super) fn lookup(&self) -> RegionLookup<'_> {
+    pub(super) fn new_lookup(&self) -> RegionLookup<'_> {
         RegionLookup::new(&self.areas, &self.sets)
     }
 

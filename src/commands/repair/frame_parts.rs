@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tiny_blob_followed_by_a_head_is_not_a_head() {
+    fn a_tiny_blob_before_a_head_is_not_taken_for_a_head() {
         let data = [1; 500];
         for (tiny_index, index) in [(0, 0), (70, 0), (0, 70), (70, 70)] {
             let frame = frame(&data, index);

@@ -209,7 +209,7 @@ impl Survey {
 
     /// Adds the loss of the end of the file, if the end is missing and no other loss explains it. The end is missing if
     /// the headers announce a longer file, or if only a part of a compressed file could be unpacked (`is_cut`).
-    pub(super) fn add_loss_of_end(&mut self, input: &Input, is_cut: bool) {
+    pub(super) fn record_missing_end(&mut self, input: &Input, is_cut: bool) {
         let missing = self.declared_len.saturating_sub(input.len());
         let cause = match (missing, is_cut) {
             (0, true) => "the compressed file ends early or is damaged",

@@ -283,7 +283,8 @@ impl<'k> KeptChanges<'k> {
         self.kept.of_mut(ObjectKind::Node).extend(inside.ids());
         let mut test = region.location_test();
         for (_, way) in self.changes_of(ObjectKind::Way) {
-            if self.is_in_base(way.object_id()) || self.is_inside(way, &changed, &inside, &mut test)
+            if self.is_in_base(way.object_id())
+                || self.is_way_inside(way, &changed, &inside, &mut test)
             {
                 self.keep_way(way);
             }
@@ -293,7 +294,7 @@ impl<'k> KeptChanges<'k> {
     /// Whether a changed way has a node in the region. The location of a node comes from the change of the node, from
     /// the node in the base, from a way of the base, or from the change of the way, in this order. `changed` are the
     /// changed nodes, and `inside` the changed nodes in the region.
-    fn is_inside(
+    fn is_way_inside(
         &self,
         way: &Change,
         changed: &IdSet,

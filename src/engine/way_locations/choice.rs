@@ -142,7 +142,7 @@ impl NodeFacts {
 }
 
 /// Returns the memory for everything except locations, in bytes. `blobs` is the number of blobs.
-fn fixed_bytes(blobs: u64, nodes: &NodeFacts, ctx: &Context) -> u64 {
+fn bytes_without_locations(blobs: u64, nodes: &NodeFacts, ctx: &Context) -> u64 {
     BASE + ctx.jobs as u64 * BYTES_PER_JOB
         + blobs * BYTES_PER_BLOB
         + LocationStore::table_bytes(nodes.largest)
@@ -204,7 +204,8 @@ impl GrowingMemory {
     /// Adds a blob. Returns whether the locations of all blobs up to this one fit into memory.
     pub(super) fn add(&mut self, entry: &BlobEntry, ctx: &Context) -> bool {
         self.facts.add(entry);
-        let needed = fixed_bytes(self.blobs, &self.facts, ctx) + self.facts.bytes(self.form);
+        let needed =
+            bytes_without_locations(self.blobs, &self.facts, ctx) + self.facts.bytes(self.form);
         needed <= self.limit
     }
 }
@@ -242,7 +243,7 @@ impl Memory {
         Self {
             nodes: facts.nodes,
             lists,
-            fixed: fixed_bytes(blobs, &facts, ctx),
+            fixed: bytes_without_locations(blobs, &facts, ctx),
             dense: facts.bytes(StoreForm::Dense),
             sparse: facts.bytes(StoreForm::Sparse),
             limit: memory_limit(options),

@@ -8,7 +8,7 @@ use crate::formats::table::{ColumnGetter, RowType, TableColumn};
 use crate::osm::ObjectKind;
 use crate::pbf::Info;
 
-/// A row of a layer of a coast.
+/// A row of one of the layers that `coastline` writes: polygons, lines, or problems.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CoastRow {
     /// The column and the row of the grid cell in which a polygon lies.

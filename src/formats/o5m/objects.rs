@@ -84,7 +84,7 @@ impl DeltaState {
         if reader.is_empty() {
             return Ok(());
         }
-        let at = reader.at();
+        let at = reader.position();
         let version = reader.read_unsigned()?;
         if version == 0 {
             return Ok(());
@@ -94,7 +94,7 @@ impl DeltaState {
         let out_of_range =
             |at, what: &str| DatasetError::new(at, format!("the {what} is out of range"));
         draft.version = Some(version.ok_or_else(|| out_of_range(at, "version"))?);
-        let at = reader.at();
+        let at = reader.position();
         self.last.timestamp = self.last.timestamp.wrapping_add(reader.read_signed()?);
         if self.last.timestamp == 0 {
             return Ok(());
@@ -123,7 +123,7 @@ impl DeltaState {
         reader: &mut DatasetCursor<'_>,
     ) -> Result<Option<Location>, DatasetError> {
         let mut next = |last: &mut i32, limit: i32| {
-            let at = reader.at();
+            let at = reader.position();
             let delta = reader.read_signed()?;
             // Some writers store differences as numbers of 32 bits, which overflow beyond 214 degrees. Adding with
             // overflow gives the right coordinate even then.
@@ -220,7 +220,7 @@ impl DeltaState {
 /// Reads a list that is preceded by its length in bytes. Returns the offset of the list, and its bytes.
 fn read_list<'a>(reader: &mut DatasetCursor<'a>) -> Result<(usize, &'a [u8]), DatasetError> {
     let len = reader.read_unsigned()?;
-    let start = reader.at();
+    let start = reader.position();
     Ok((start, reader.read_bytes(len)?))
 }
 
@@ -263,7 +263,7 @@ fn parse_uid(bytes: &[u8]) -> Result<Option<i32>, String> {
 pub(super) fn read_bounds(bytes: &[u8], set: &mut ChangeSet) -> Result<(), DatasetError> {
     let mut reader = DatasetCursor::new(bytes);
     let mut edge = |limit: i64| {
-        let at = reader.at();
+        let at = reader.position();
         let edge = reader.read_signed()?;
         let edge = Some(edge).filter(|edge| (-limit..=limit).contains(edge));
         let edge = edge.and_then(|edge| i32::try_from(edge).ok());

@@ -78,7 +78,7 @@ impl O5mStrings {
         wrap: impl Fn(T) -> Meaning,
         understand: impl FnOnce(&[u8], &[u8]) -> Result<T, String>,
     ) -> Result<T, DatasetError> {
-        let at = reader.at();
+        let at = reader.position();
         let error = |cause: String| DatasetError::new(at, cause);
         let number = reader.read_unsigned()?;
         if number == 0 {

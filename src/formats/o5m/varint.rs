@@ -15,7 +15,7 @@ impl<'a> DatasetCursor<'a> {
     }
 
     /// Returns the offset of the next byte.
-    pub(super) const fn at(&self) -> usize {
+    pub(super) const fn position(&self) -> usize {
         self.at
     }
 

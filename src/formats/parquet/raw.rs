@@ -222,7 +222,7 @@ impl ObjectRows {
     /// Whether the rows use at most about `most` bytes of memory after `element` is added. Always true if there are no
     /// rows yet. The strings of `element` are not counted, so the memory may exceed `most` by their size.
     pub(crate) fn has_room(&self, element: &Element<'_>, most: usize) -> bool {
-        let parts = element.max_part_counts();
+        let parts = element.part_count_bounds();
         let memory = parts.tags * 16 + parts.refs * 8 + parts.members * 24;
         self.rows.is_empty() || self.memory() + memory <= most
     }
@@ -231,7 +231,7 @@ impl ObjectRows {
     /// their memory.
     fn reserve(&mut self, element: &Element<'_>) {
         const LONG: usize = 100_000;
-        let parts = element.max_part_counts();
+        let parts = element.part_count_bounds();
         if parts.tags.max(parts.refs).max(parts.members) > LONG {
             self.tags.reserve_exact(parts.tags);
             self.refs.reserve_exact(parts.refs);

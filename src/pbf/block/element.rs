@@ -449,7 +449,7 @@ pub(crate) struct PartCounts {
 impl Element<'_> {
     /// Returns upper bounds of the numbers of tags, refs and members, computed from the lengths of their packed runs. A
     /// value in a run has at least one byte.
-    pub(crate) fn max_part_counts(&self) -> PartCounts {
+    pub(crate) fn part_count_bounds(&self) -> PartCounts {
         let bytes = |run: &Packed<'_>| run.as_bytes().len();
         let (tags, refs, members) = match self {
             Self::Node(node) => {

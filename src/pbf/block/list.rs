@@ -20,7 +20,7 @@ impl<T> List<'_, T> {
 
     /// Makes the list empty and owned, and returns its vector. The vector keeps its memory if the list was owned
     /// before.
-    pub(crate) fn clear_to_vec(&mut self) -> &mut Vec<T> {
+    pub(crate) fn cleared_vec(&mut self) -> &mut Vec<T> {
         loop {
             match self {
                 Self::Owned(items) => {

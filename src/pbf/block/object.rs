@@ -177,7 +177,7 @@ impl<'a> Object<'a> {
         let (kind, strings) = (element.key.0, &block.strings);
         self.id = id_from_rank(element.key.1);
         self.set_kind(kind);
-        let tags = self.tags.clear_to_vec();
+        let tags = self.tags.cleared_vec();
         let raw_info = match (&element.form, &mut self.body) {
             (RawForm::Dense(node), ObjectBody::Node { location }) => {
                 check_parts(node.keys_vals, 2, "tags", kind, node.id)?;
@@ -204,8 +204,8 @@ impl<'a> Object<'a> {
                 read_way(
                     &way,
                     &block.units,
-                    refs.clear_to_vec(),
-                    locations.clear_to_vec(),
+                    refs.cleared_vec(),
+                    locations.cleared_vec(),
                 )?;
                 RawInfo::parse_optional(way.info)?
             }
@@ -214,7 +214,7 @@ impl<'a> Object<'a> {
                 relation.check_members(strings.len())?;
                 relation.check_size()?;
                 read_tags(&relation.keys, &relation.values, strings, tags)?;
-                read_members(&relation, strings, members.clear_to_vec())?;
+                read_members(&relation, strings, members.cleared_vec())?;
                 RawInfo::parse_optional(relation.info)?
             }
             (RawForm::Dense(_), _) => return Err(FormatError::new("a dense way or relation")),

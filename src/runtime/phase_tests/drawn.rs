@@ -45,8 +45,8 @@ fn panic_at(item: u64) -> ! {
     std::panic::resume_unwind(Box::new(format!("item {item}")))
 }
 
-/// Runs a phase over `items` items and checks the result. `wrong` lists the parts that fail, each with the item at
-/// which it fails.
+/// Runs a phase over `items` items and checks the result. `wrong` lists the failures to cause: for each, the item at
+/// which it happens, and its kind.
 fn run_and_check_phase(items: u64, jobs: usize, budget: u64, wrong: &[(u64, Wrong)]) {
     let goes = |item: u64, what: Wrong| wrong.contains(&(item, what));
     let (alive, held, most) = (AtomicI64::new(0), AtomicU64::new(0), AtomicU64::new(0));

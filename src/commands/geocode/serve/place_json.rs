@@ -83,7 +83,7 @@ pub(super) fn response(answer: &Answer<'_>, options: ReverseOptions) -> Result<S
         name: subject.name,
         display_name: parts.display_name(),
         address: options.has_address.then_some(parts),
-        boundingbox: (!is_feature).then(|| subject.edge_texts()),
+        boundingbox: (!is_feature).then(|| subject.bounds_texts()),
     };
     if !is_feature {
         return to_json(&place);

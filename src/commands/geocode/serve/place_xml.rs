@@ -33,7 +33,7 @@ fn escape(text: &str) -> String {
 fn put_place(out: &mut String, subject: &Subject<'_>, answer: &Answer<'_>, has_address: bool) {
     let parts = AddressFields::of(answer, subject.rank);
     let ([lat, lon], rank) = (subject.middle(), subject.rank);
-    let edges = subject.edge_texts();
+    let edges = subject.bounds_texts();
     let reference = subject
         .reference
         .map(|text| format!(" ref=\"{}\"", escape(text)));

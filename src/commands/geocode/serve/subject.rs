@@ -212,7 +212,7 @@ impl Subject<'_> {
     }
 
     /// Returns the edges of the box in degrees as strings, in the order south, north, west, east.
-    pub(super) fn edge_texts(&self) -> [String; 4] {
+    pub(super) fn bounds_texts(&self) -> [String; 4] {
         let [west, south, east, north] = self.bbox().into_array();
         [south, north, west, east].map(|edge| edge.to_string())
     }
