@@ -5,7 +5,7 @@
 //! are written.
 
 use super::address_tags::SHARED;
-use super::item::{BROKEN, NUMBERS, RowItem, tag};
+use super::item::{BROKEN, ItemTags, NUMBERS, RowItem, tag};
 use crate::error::FormatResult;
 use crate::index::IdSet;
 use crate::osm::ObjectKind;
@@ -109,9 +109,9 @@ impl HouseNumbers {
         &'a self,
         row: &'a RowItem<'_>,
         numbers: &'a str,
-    ) -> FormatResult<Vec<(&'a str, &'a str)>> {
+    ) -> FormatResult<ItemTags<'a>> {
         let own = row.tags.iter().filter(|(key, _)| *key != NUMBERS);
-        let mut tags: Vec<(&str, &str)> = own.copied().collect();
+        let mut tags: ItemTags<'_> = own.copied().collect();
         let nodes = self.addresses_along(row)?;
         for key in shared_keys().filter(|key| tag(&row.tags, key).is_none()) {
             let mut shared = nodes.iter().flat_map(|&(_, address)| &address.shared);

@@ -4,6 +4,7 @@ use crate::error::{FormatError, FormatResult};
 use crate::geometry::{Extent, Point, put_points, read_points};
 use crate::osm::ObjectKind;
 use crate::pbf::wire::{Varints, put_sint, put_text, put_varint};
+use smallvec::SmallVec;
 
 /// Keys that an index stores as numbers. Their order is part of the format.
 pub(super) const KEYS: [&str; 47] = [
@@ -156,6 +157,9 @@ pub(crate) struct IndexedItem<'a> {
     pub tags: &'a [(&'a str, &'a str)],
 }
 
+/// The tags of one item. A list of up to six tags needs no memory of its own, and most items have no more.
+pub(crate) type ItemTags<'a> = SmallVec<[(&'a str, &'a str); 6]>;
+
 /// Returns the value of the tag with the given key.
 pub(crate) fn tag<'a>(tags: &[(&'a str, &'a str)], key: &str) -> Option<&'a str> {
     let found = tags.iter().find(|(other, _)| *other == key);
@@ -179,10 +183,10 @@ fn put_tags(out: &mut Vec<u8>, tags: &[(&str, &str)]) {
 }
 
 /// Reads the tags that [`put_tags`] has written.
-fn read_tags<'b>(row: &mut Varints<'b>) -> FormatResult<Vec<(&'b str, &'b str)>> {
+fn read_tags<'b>(row: &mut Varints<'b>) -> FormatResult<ItemTags<'b>> {
     let count = row.read()?;
     // A tag has at least two bytes, so the rest of the row limits the memory that a wrong count can reserve.
-    let mut tags = Vec::with_capacity((row.rest().len() / 2).min(count as usize));
+    let mut tags = ItemTags::with_capacity((row.rest().len() / 2).min(count as usize));
     for _ in 0..count {
         tags.push((row.read_str()?, row.read_str()?));
     }
@@ -223,7 +227,7 @@ pub(crate) struct RowItem<'r> {
     pub shape: ItemShape,
     pub id: i64,
     pub lines: RowLines,
-    pub tags: Vec<(&'r str, &'r str)>,
+    pub tags: ItemTags<'r>,
 }
 
 /// The lines or rings of an item that was read from a row. Most items have only one line or ring.

@@ -53,7 +53,7 @@ pub(crate) use house_numbers::node_list;
 pub(crate) use index::MANIFEST;
 pub use index::{GeocodeIndex, Manifest};
 pub(crate) use item::{
-    CENTRE, IndexedItem, ItemShape, LABEL, Lines, NUMBERS, STREET, nonblank_tag, tag,
+    CENTRE, IndexedItem, ItemShape, ItemTags, LABEL, Lines, NUMBERS, STREET, nonblank_tag, tag,
 };
 pub(crate) use layout::{KEY as ROW_KEY, Layer, key_of, shifted_to_other_side, unwrap_longitudes};
 pub use map::{MapLayer, MapPiece, MapWalk};

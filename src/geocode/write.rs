@@ -4,7 +4,7 @@ use super::area::{EncodedArea, encode_area, size_m2};
 use super::container::ContainerWriter;
 use super::house_numbers::{HouseNumbers, NodeAddress, addresses_of_nodes};
 use super::interpolation::has_too_many_steps;
-use super::item::{BROKEN, NAMESAKE, RowItem, SIZE, tag};
+use super::item::{BROKEN, ItemTags, NAMESAKE, RowItem, SIZE, tag};
 use super::layout::{CURVE_BITS, Layer, layer_of};
 use super::leaf::LEAF_ITEMS;
 use super::leaf_encoder::LeafEncoder;
@@ -140,7 +140,7 @@ impl Encoded {
 /// [`NAMESAKE`].
 fn encode_area_row(row: &RowItem<'_>, namesakes: &Namesakes) -> EncodedArea {
     let size = size_m2(row.lines.as_slice()).to_string();
-    let mut tags: Vec<(&str, &str)> = row.tags.clone();
+    let mut tags: ItemTags<'_> = row.tags.iter().copied().collect();
     tags.push((SIZE, &size));
     tags.extend(namesakes.value_for(row).map(|kind| (NAMESAKE, kind)));
     encode_area(&RowItem {

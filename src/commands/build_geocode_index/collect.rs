@@ -1,9 +1,8 @@
 //! Collects addresses, streets and areas from the objects of a file.
 
 use super::kinds::{
-    CollectedTags, StreetKind, WAY_KEYS, address_tags, area_tags, is_address, is_building,
-    is_interpolation, is_short, is_street_area, is_street_relation, is_wanted_area, place_kind,
-    street_tags,
+    StreetKind, WAY_KEYS, address_tags, area_tags, is_address, is_building, is_interpolation,
+    is_short, is_street_area, is_street_relation, is_wanted_area, place_kind, street_tags,
 };
 use super::numbered_cells::NumberedCells;
 use super::relations::Relations;
@@ -13,8 +12,8 @@ use crate::engine::geometry_pass::{Visitor, is_area, point_on_earth};
 use crate::engine::object_geometry::{GeometryMaker, is_closed};
 use crate::error::{FormatResult, Result};
 use crate::geocode::{
-    IndexedItem, ItemShape, Layer, Lines, NUMBERS, STREET, key_of, node_list, nonblank_tag,
-    shifted_to_other_side, tag, unwrap_longitudes,
+    IndexedItem, ItemShape, ItemTags, Layer, Lines, NUMBERS, STREET, key_of, node_list,
+    nonblank_tag, shifted_to_other_side, tag, unwrap_longitudes,
 };
 use crate::geometry::{Extent, Point};
 use crate::index::{RowBatch, RowSorter};
@@ -77,7 +76,7 @@ struct WayLayers {
 
 impl WayLayers {
     /// Returns the layers of a way with the given tags; `None` if the way belongs to no layer.
-    fn of(tags: &CollectedTags<'_>) -> Option<Self> {
+    fn of(tags: &ItemTags<'_>) -> Option<Self> {
         let is_address = is_address(tags);
         let layers = Self {
             is_address,
@@ -122,12 +121,8 @@ impl Visitor for Collector<'_> {
         };
         if is_address {
             self.shared.numbered.add(point);
-            let shared = self.shared;
-            let mut tags = address_tags(&tags);
-            let way = complete_address(&shared.relations, ObjectKind::Node, id, &mut tags);
-            if let Some(way) = &way {
-                tags.push((STREET, way));
-            }
+            let (shared, mut way) = (self.shared, None);
+            let tags = complete_address(&shared.relations, ObjectKind::Node, id, &tags, &mut way);
             self.add_point(Layer::Addresses, id, point, &tags);
         }
         if has_place {
@@ -186,19 +181,15 @@ impl Visitor for Collector<'_> {
         }
         let rings = polygons.iter().flat_map(closed_rings).collect::<Vec<_>>();
         if is_address {
-            let mut tags = address_tags(&tags);
-            let shared = self.shared;
-            let of = complete_address(&shared.relations, ObjectKind::Relation, id, &mut tags);
-            if let Some(of) = &of {
-                tags.push((STREET, of));
-            }
+            let (relations, mut way) = (&self.shared.relations, None);
+            let tags = complete_address(relations, ObjectKind::Relation, id, &tags, &mut way);
             self.add_rings(Layer::Addresses, id, &rings, &tags);
         } else if is_building
             && rings
                 .iter()
                 .any(|ring| self.may_contain_house_numbers(ring))
         {
-            self.add_rings(Layer::Buildings, id, &rings, &CollectedTags::new());
+            self.add_rings(Layer::Buildings, id, &rings, &ItemTags::new());
         }
         if is_street {
             self.add_rings(Layer::Streets, id, &rings, &street_tags(&tags));
@@ -219,25 +210,32 @@ impl Visitor for Collector<'_> {
     }
 }
 
-/// Completes an address without a street, using the tags of the relation that assigns the house to a street. If the
-/// relation has no street name, returns the id of the way that has the name.
+/// Returns the tags that the index keeps of an address. An address without a street gets the tags of the relation that
+/// assigns the house to a street. If this relation has no street name, sets `way` to the id of the way that has the
+/// name, and adds this id as a tag.
 fn complete_address<'a>(
     relations: &'a Relations,
     kind: ObjectKind,
     id: i64,
-    tags: &mut CollectedTags<'a>,
-) -> Option<String> {
-    if nonblank_tag(tags, "addr:street").is_some() {
-        return None;
+    tags: &[(&'a str, &'a str)],
+    way: &'a mut Option<String>,
+) -> ItemTags<'a> {
+    let mut tags = address_tags(tags);
+    if nonblank_tag(&tags, "addr:street").is_some() {
+        return tags;
     }
-    let street = relations.street_of(kind, id)?;
+    let Some(street) = relations.street_of(kind, id) else {
+        return tags;
+    };
     tags.retain(|(key, _)| *key != "addr:street");
     for (key, value) in &street.tags {
-        if tag(tags, key).is_none() {
+        if tag(&tags, key).is_none() {
             tags.push((key, value));
         }
     }
-    street.way.map(|way| way.to_string())
+    *way = street.way.map(|way| way.to_string());
+    tags.extend(way.as_deref().map(|way| (STREET, way)));
+    tags
 }
 
 /// Returns the rings of a polygon, each closed by repeating its first point.
@@ -259,17 +257,14 @@ impl<'s> Collector<'s> {
     }
 
     /// Collects the tags that are not too long, and counts the others.
-    fn short_tags<'t>(
-        &mut self,
-        tags: impl Iterator<Item = (&'t str, &'t str)>,
-    ) -> CollectedTags<'t> {
+    fn short_tags<'t>(&mut self, tags: impl Iterator<Item = (&'t str, &'t str)>) -> ItemTags<'t> {
         let mut long_tags = 0;
         let short = tags.filter(|tag| {
             let is_short = is_short(tag);
             long_tags += u64::from(!is_short);
             is_short
         });
-        let short: CollectedTags<'t> = short.collect();
+        let short: ItemTags<'t> = short.collect();
         if long_tags > 0 {
             self.found.get_or_insert_default().long_tags += long_tags;
         }
@@ -281,7 +276,7 @@ impl<'s> Collector<'s> {
         &mut self,
         way: &Way<'_>,
         points: &mut [Point],
-        tags: &CollectedTags<'_>,
+        tags: &ItemTags<'_>,
         layers: &WayLayers,
     ) {
         let is_closed = points.len() > 3 && points.first() == points.last();
@@ -293,18 +288,14 @@ impl<'s> Collector<'s> {
             } else {
                 ItemShape::Line
             };
-            let mut tags = address_tags(tags);
-            let shared = self.shared;
-            let of = complete_address(&shared.relations, ObjectKind::Way, way.id(), &mut tags);
-            if let Some(of) = &of {
-                tags.push((STREET, of));
-            }
+            let (relations, mut street) = (&self.shared.relations, None);
+            let tags = complete_address(relations, ObjectKind::Way, way.id(), tags, &mut street);
             self.put_way(Layer::Addresses, way.id(), shape, line, &tags);
         } else if layers.is_interpolation {
             self.add_interpolation(way, line, tags);
         }
         if layers.is_building && is_closed && self.may_contain_house_numbers(line) {
-            let none = CollectedTags::new();
+            let none = ItemTags::new();
             self.put_way(Layer::Buildings, way.id(), ItemShape::Area, line, &none);
         }
         match layers.street {
@@ -333,7 +324,7 @@ impl<'s> Collector<'s> {
     }
 
     /// Adds the rings of a relation as one area.
-    fn add_rings(&mut self, layer: Layer, id: i64, rings: &[Vec<Point>], tags: &CollectedTags<'_>) {
+    fn add_rings(&mut self, layer: Layer, id: i64, rings: &[Vec<Point>], tags: &ItemTags<'_>) {
         let item = IndexedItem {
             kind: ObjectKind::Relation,
             id,
@@ -344,7 +335,7 @@ impl<'s> Collector<'s> {
         self.put(layer, &item);
     }
 
-    fn add_point(&mut self, layer: Layer, id: i64, point: Point, tags: &CollectedTags<'_>) {
+    fn add_point(&mut self, layer: Layer, id: i64, point: Point, tags: &ItemTags<'_>) {
         let item = IndexedItem {
             kind: ObjectKind::Node,
             id,
@@ -362,7 +353,7 @@ impl<'s> Collector<'s> {
         id: i64,
         shape: ItemShape,
         line: &[Point],
-        tags: &CollectedTags<'_>,
+        tags: &ItemTags<'_>,
     ) {
         let item = |line| IndexedItem {
             kind: ObjectKind::Way,
@@ -378,7 +369,7 @@ impl<'s> Collector<'s> {
     }
 
     /// Adds a street as parts of at most [`PART_SEGMENTS`] segments.
-    fn add_street(&mut self, layer: Layer, id: i64, line: &[Point], tags: &CollectedTags<'_>) {
+    fn add_street(&mut self, layer: Layer, id: i64, line: &[Point], tags: &ItemTags<'_>) {
         let kept = street_tags(tags);
         let mut start = 0;
         while let Some(part) = line.get(start..line.len().min(start + PART_SEGMENTS + 1))
@@ -390,19 +381,17 @@ impl<'s> Collector<'s> {
     }
 
     /// Adds an interpolation way with the ids of its nodes, unless it has too many nodes.
-    fn add_interpolation(&mut self, way: &Way<'_>, line: &[Point], tags: &CollectedTags<'_>) {
+    fn add_interpolation(&mut self, way: &Way<'_>, line: &[Point], tags: &ItemTags<'_>) {
         let found = self.found.get_or_insert_default();
         if line.len() > MAX_WAY_NODES {
             found.not_interpolated += 1;
             return;
         }
         found.interpolated.extend(way.refs());
-        let (nodes, mut kept) = (node_list(way.refs()), address_tags(tags));
-        let shared = self.shared;
-        let of = complete_address(&shared.relations, ObjectKind::Way, way.id(), &mut kept);
-        if let Some(of) = &of {
-            kept.push((STREET, of));
-        }
+        let nodes = node_list(way.refs());
+        let (relations, mut street) = (&self.shared.relations, None);
+        let id = way.id();
+        let mut kept = complete_address(relations, ObjectKind::Way, id, tags, &mut street);
         kept.push((NUMBERS, &nodes));
         self.put_way(
             Layer::Interpolations,
@@ -418,7 +407,7 @@ impl<'s> Collector<'s> {
         &mut self,
         way: &Way<'_>,
         locations: &[Option<Location>],
-        tags: &CollectedTags<'_>,
+        tags: &ItemTags<'_>,
     ) {
         let mut geometry = std::mem::take(&mut self.geometry);
         let (id, refs) = (way.id(), way.refs());
@@ -436,7 +425,7 @@ impl<'s> Collector<'s> {
         kind: ObjectKind,
         id: i64,
         polygons: &[AreaPolygon],
-        tags: &CollectedTags<'_>,
+        tags: &ItemTags<'_>,
     ) {
         let fewer = self
             .max_vertices

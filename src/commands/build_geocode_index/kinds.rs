@@ -3,7 +3,7 @@
 use super::street_names::{is_street_name_key, street_name};
 use crate::engine::geometry_pass::is_area;
 use crate::error::{FormatError, FormatResult};
-use crate::geocode::{may_be_house_number, nonblank_tag, tag};
+use crate::geocode::{ItemTags, may_be_house_number, nonblank_tag, tag};
 use crate::pbf::{Block, Element};
 
 /// The values of `place` that the index keeps.
@@ -54,8 +54,6 @@ pub(super) const WAY_KEYS: &[&str] = &[
     "place",
 ];
 
-pub(super) type CollectedTags<'a> = Vec<(&'a str, &'a str)>;
-
 /// The maximum number of characters of a key or a value. The OSM database has the same limit
 /// (<https://wiki.openstreetmap.org/wiki/API_v0.6>). Without a limit, a value of several megabytes that thousands of
 /// objects have would be stored thousands of times, in memory and in the index.
@@ -92,7 +90,7 @@ fn has_name(tags: BlockTags<'_, '_>) -> bool {
 
 /// Returns the `addr:*` tags of an object, its `name`, and the tag that gives its class. A tag that makes an object an
 /// address is left out if its value cannot be a house number.
-pub(super) fn address_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
+pub(super) fn address_tags<'a>(tags: BlockTags<'_, 'a>) -> ItemTags<'a> {
     let class = CLASS_KEYS.iter().find(|key| tag(tags, key).is_some());
     let is_kept = |key: &str, value: &str| {
         let is_wanted = key.starts_with("addr:") || key == "name";
@@ -104,13 +102,13 @@ pub(super) fn address_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
 }
 
 /// Returns the tags that the index keeps of an area or a place.
-pub(super) fn area_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
+pub(super) fn area_tags<'a>(tags: BlockTags<'_, 'a>) -> ItemTags<'a> {
     let kept = tags.iter().filter(|(key, _)| is_kept_area_key(key));
     kept.copied().collect()
 }
 
 /// Returns the tags that the index keeps of a street. A street without `name` gets one of its other names as `name`.
-pub(super) fn street_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
+pub(super) fn street_tags<'a>(tags: BlockTags<'_, 'a>) -> ItemTags<'a> {
     let is_kept = |key: &str, value: &str| match key {
         "name" => !value.trim().is_empty(),
         "highway" | "ref" | "postal_code" => true,
@@ -118,7 +116,7 @@ pub(super) fn street_tags<'a>(tags: BlockTags<'_, 'a>) -> CollectedTags<'a> {
         key => is_street_name_key(key),
     };
     let kept = tags.iter().filter(|(key, value)| is_kept(key, value));
-    let mut kept: CollectedTags<'a> = kept.copied().collect();
+    let mut kept: ItemTags<'a> = kept.copied().collect();
     if tag(&kept, "name").is_none()
         && let Some(name) = street_name(tags)
     {
@@ -214,7 +212,7 @@ pub(super) fn select_wanted_areas(block: &Block<'_>) -> FormatResult<Vec<bool>> 
     block.try_for_each(|element| {
         wanted.push(match element {
             Element::Relation(relation) => {
-                let tags: CollectedTags<'_> = relation.tags().collect();
+                let tags: ItemTags<'_> = relation.tags().collect();
                 is_area(relation.tags())
                     && (is_wanted_area(&tags)
                         || is_address(&tags)

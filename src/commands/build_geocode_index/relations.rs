@@ -3,9 +3,9 @@
 //! Relations come last in a file, but are read first to find the members of areas. The facts are kept from this first
 //! pass, so that an address can be completed as soon as its object is visited.
 
-use super::kinds::{CollectedTags, is_short, place_kind};
+use super::kinds::{is_short, place_kind};
 use crate::error::{FormatError, FormatResult};
-use crate::geocode::{CENTRE, LABEL, is_same_name, nonblank_tag, tag};
+use crate::geocode::{CENTRE, ItemTags, LABEL, is_same_name, nonblank_tag, tag};
 use crate::osm::ObjectKind;
 use crate::pbf::{Block, Element, Relation};
 use crate::runtime::lock;
@@ -57,7 +57,7 @@ impl Relations {
         let mut found = Gathered::default();
         block.try_for_each(|element| {
             if let Element::Relation(relation) = element {
-                let tags: CollectedTags<'_> = relation.tags().filter(is_short).collect();
+                let tags: ItemTags<'_> = relation.tags().filter(is_short).collect();
                 match tag(&tags, "type") {
                     Some("associatedStreet" | "street") => found.add_street(&relation, &tags),
                     _ if tag(&tags, "boundary") == Some("administrative") => {
@@ -101,7 +101,7 @@ impl Relations {
     }
 
     /// Adds a node that is a named place, if the node is the label or the centre of a boundary.
-    pub(super) fn add_place(&self, node: i64, tags: &CollectedTags<'_>) {
+    pub(super) fn add_place(&self, node: i64, tags: &ItemTags<'_>) {
         if self.complete_facts().labels.contains(&node)
             && let Some((kind, name)) = place_kind(tags).zip(tag(tags, "name"))
         {
@@ -115,7 +115,7 @@ impl Relations {
     pub(super) fn labels(
         &self,
         boundary: &Relation<'_>,
-        tags: &CollectedTags<'_>,
+        tags: &ItemTags<'_>,
     ) -> Vec<(&'static str, &'static str)> {
         let mut labels: Vec<(&'static str, &'static str)> = Vec::new();
         let Some(name) = tag(tags, "name") else {
@@ -137,7 +137,7 @@ impl Relations {
 }
 
 impl Gathered {
-    fn add_street(&mut self, relation: &Relation<'_>, tags: &CollectedTags<'_>) {
+    fn add_street(&mut self, relation: &Relation<'_>, tags: &ItemTags<'_>) {
         let (mut way, before) = (None, self.houses.len());
         for member in relation.members() {
             match (member.role, member.kind) {
