@@ -318,6 +318,8 @@ pub(crate) struct WayRefs<'a> {
 }
 
 impl<'a> WayRefs<'a> {
+    // Inlining is forced for the same reason as in `WayMessage::parse`.
+    #[inline(always)]
     pub(crate) fn parse(message: &'a [u8]) -> FormatResult<Self> {
         let (mut way, mut id) = (Self::default(), OnlyId::default());
         let mut fields = Fields::new(message);
