@@ -138,7 +138,11 @@ impl<'s> RowPortions<'s> {
         let first_key = last.map_or(self.range.keys.start, |last| last.key);
         let keys = first_key..self.range.keys.end;
         let directory = &self.sorted.directory;
-        for (run, start) in self.sorted.all_runs().zip(&mut self.starts) {
+        // The run with the lowest rows is read first. The end of the part is then soon known, and most of the other runs
+        // are skipped, in whichever order the rows were added.
+        let mut runs: Vec<_> = self.sorted.all_runs().zip(&mut self.starts).collect();
+        runs.sort_by_key(|(_, start)| start.first);
+        for (run, start) in runs {
             if next.is_past_end(start.first) {
                 continue;
             }
