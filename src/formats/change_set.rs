@@ -333,8 +333,14 @@ impl ChangeSet {
     /// order.
     pub fn range(&self, first: TypeThenId, last: TypeThenId) -> Range<usize> {
         let start = self.changes.partition_point(|change| change.key < first);
-        let end = self.changes.partition_point(|change| change.key <= last);
-        start..end.max(start)
+        let rest = &self.changes[start..];
+        // The range is mostly short, so its end is first searched among few changes, and then among twice as many.
+        let mut most = 1;
+        while most < rest.len() && rest[most - 1].key <= last {
+            most *= 2;
+        }
+        let rest = &rest[..most.min(rest.len())];
+        start..start + rest.partition_point(|change| change.key <= last)
     }
 
     /// Returns the location that a change gives its node; `None` for a deletion or a location that is not on earth.

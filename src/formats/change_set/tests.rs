@@ -62,3 +62,26 @@ fn a_change_replaces_a_base_object_without_version() {
     assert!(!change(Some(2), Some(4), 0).replaces(Some(2), Some(5)));
     assert!(!change(Some(1), None, 0).replaces(Some(2), None));
 }
+
+#[test]
+fn a_range_has_all_changes_between_two_keys() {
+    let ids = [1, 1, 2, 4, 4, 4, 4, 4, 9, 10, 11, 12, 13, 13];
+    let changes = ids.map(|id| Change {
+        key: (ObjectKind::Way, id),
+        ..change(None, None, 0)
+    });
+    let set = ChangeSet {
+        changes: changes.to_vec(),
+        ..ChangeSet::default()
+    };
+    let keys: Vec<_> = (0..16).map(|id| (ObjectKind::Way, id)).collect();
+    let all = [(ObjectKind::Node, 1), (ObjectKind::Relation, u64::MAX)];
+    for first in keys.iter().chain(&all) {
+        for last in keys.iter().chain(&all).filter(|last| first <= *last) {
+            let range = set.range(*first, *last);
+            let inside = |change: &&Change| (*first..=*last).contains(&change.key);
+            assert_eq!(range.len(), changes.iter().filter(inside).count());
+            assert!(changes[range].iter().all(|change| inside(&change)));
+        }
+    }
+}
