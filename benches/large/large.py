@@ -196,7 +196,8 @@ class Files:
         image, mounted = self.path("xfs.img"), self.path("xfs")
         os.makedirs(mounted, exist_ok=True)
         if not os.path.ismount(mounted):
-            size = max(os.path.getsize(self.plain) * 2, 400_000_000)
+            # Room for the file and for the file after the day, which may share few blocks with it.
+            size = max(os.path.getsize(self.plain) * 21 // 10, 400_000_000)
             subprocess.run(["truncate", "-s", str(size), image], check=True)
             subprocess.run(["mkfs.xfs", "-q", "-m", "reflink=1", image], check=True)
             subprocess.run(["mount", "-o", "loop", image, mounted], check=True)
