@@ -91,8 +91,8 @@ fn end_without_memory(size: usize) -> ! {
     write_and_exit(said)
 }
 
-/// Writes a line to standard error, and ends the process without running its exit handlers, because these may wait for
-/// a lock that this thread holds.
+/// Writes a line to standard error and ends the process. Does not run exit handlers. An exit handler may wait for a
+/// lock that this thread holds.
 #[cfg(target_os = "linux")]
 fn write_and_exit(line: &[u8]) -> ! {
     // SAFETY: the pointer and the length are those of a slice, and `_exit` has no precondition.

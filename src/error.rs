@@ -38,7 +38,7 @@ pub enum ErrorKind {
     Unsupported,
     /// The options contradict each other, or do not fit the environment, such as a memory limit.
     Usage,
-    /// The output is much smaller than the file that it would replace, and the options do not allow that.
+    /// The output would replace a much larger file, and the options do not allow that.
     Shrunk,
     /// Another run is replacing the file, or writing to the directory.
     Locked,
@@ -144,7 +144,8 @@ pub(crate) fn path_without_credentials(path: &Path) -> Cow<'_, str> {
     }
 }
 
-/// Returns a URL without the user name and the password before its host. Other texts stay as they are.
+/// Removes the credentials from an HTTP or HTTPS URL: `https://user:password@host/` becomes `https://host/`. Returns
+/// other text unchanged.
 pub(crate) fn without_credentials(url: &str) -> Cow<'_, str> {
     let Some((scheme, rest)) = url.split_once("://") else {
         return Cow::Borrowed(url);

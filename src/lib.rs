@@ -25,8 +25,8 @@
 //! ```
 //!
 //! Coordinates are integers, in nanodegrees (`nano`) or in units of 1e-7 degree (`_e7`, `decimicro`). Lengths are in
-//! bytes, and times in seconds since 1970. A function that reads or writes fails with an [`Error`] that names the cause
-//! and, where they are known, the file, the blob and the offset of the blob.
+//! bytes, and times in seconds since 1970. Functions that read or write return an [`Error`] if they fail. The error
+//! names the cause and, where they are known, the file, the blob and the offset of the blob.
 //!
 //! Writing a file is as short:
 //!

@@ -14,9 +14,9 @@ use std::ops::Range;
 /// The member ways of a relation.
 #[derive(Default)]
 pub(crate) struct MemberWays {
-    /// The id and the role of each way that was found with all its nodes, and the range of these nodes in the list that
-    /// [`read`](Self::read) has filled. A way that is a member several times is listed twice, the second time without
-    /// nodes.
+    /// The ways that were found with all their nodes. Each has its id, its role, and the range of its nodes in the list
+    /// that [`read`](Self::read) fills. A way that is a member several times is listed twice, and its second range is
+    /// empty.
     ways: Vec<(i64, Role, Range<usize>)>,
     /// The first way or node that is missing; `None` if all member ways and their nodes were found.
     pub missing: Option<MissingMember>,

@@ -134,8 +134,8 @@ pub enum ProblemKind {
     Overlap,
     /// There are no segments, or all segments cancel each other, or a cut at the antimeridian leaves nothing.
     NoArea,
-    /// The ways of the area have more than 3,000,000 nodes, so the area is not assembled. The limit is lower for a
-    /// small file whose areas refer to the same ways so often that they have far more nodes than the file can store.
+    /// The ways of the area have more than 3,000,000 nodes, so the area is not assembled. The limit is lower if the
+    /// areas of a small file share ways so often that, in total, they have far more nodes than the file can store.
     TooManyNodes,
     /// A segment occurs more than once. Pairs of equal segments cancel each other.
     DuplicateSegment,

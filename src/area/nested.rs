@@ -27,8 +27,8 @@ pub(crate) struct NestedRelations(FxHashMap<i64, Option<Vec<RouteMember>>>);
 pub(crate) struct RouteWays {
     /// The ids of the ways, in order. A way may occur several times.
     pub ids: Vec<i64>,
-    /// Whether ways may be missing, because a member relation is not in the file, or because there are too many levels
-    /// or members of nested relations.
+    /// Whether ways may be missing. They may be missing if a member relation is not in the file, or if the nested
+    /// relations have too many levels or too many members.
     pub lack_relations: bool,
     /// The number of visited members of nested relations.
     nested: usize,
@@ -42,8 +42,9 @@ pub(crate) enum RouteMember {
 }
 
 impl RouteMember {
-    /// Returns the members that are part of the line of a route. Leaves out platforms and stops, which lie beside the
-    /// line, and member relations whose roles are for tributaries or for traffic messages (`TMC:`).
+    /// Returns the member ways and relations that are part of the line of a route. Leaves out platforms and stops,
+    /// because they lie beside the line. Also leaves out relations with a role for tributaries or for traffic messages
+    /// (`TMC:`).
     pub(crate) fn line_members<'m>(
         members: impl Iterator<Item = Member<'m>>,
     ) -> impl Iterator<Item = Self> {

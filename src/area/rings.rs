@@ -24,8 +24,8 @@ pub(super) struct AreaRings {
     ring_of: Vec<u32>,
 }
 
-/// The part of a boundary that has been followed so far, without the rings that have been cut off from it: its corners,
-/// and the segment after each corner.
+/// A path along a boundary. When the path returns to a corner, the ring that it has closed is cut off from it.
+/// `segments[i]` is the segment after `corners[i]`.
 struct Path {
     corners: Vec<u32>,
     segments: Vec<u32>,
@@ -166,9 +166,9 @@ impl AreaRings {
     /// Returns, for each segment, whether it is kept when lone holes are left out. Returns `None` if there are no lone
     /// holes.
     ///
-    /// A lone hole is an outer ring whose ways all have the role `inner`, which means that the ring around the hole is
-    /// missing. If the bounding boxes of lone holes are nested, only the outermost lone holes are left out. The nested
-    /// ones are kept, because they may be holes of other rings once the outermost lone holes are gone.
+    /// A lone hole is an outer ring whose ways all have the role `inner`: the ring around the hole is missing. If the
+    /// bounding boxes of lone holes are nested, only the outermost lone holes are left out. The nested ones are kept,
+    /// because they may be holes of other rings once the outermost lone holes are gone.
     pub(super) fn segments_kept_without_lone_holes(
         &self,
         segments: &Segments<'_>,

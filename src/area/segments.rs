@@ -134,8 +134,8 @@ impl<'a> Segments<'a> {
         }
     }
 
-    /// Adds a problem if two segments cross or overlap, unless a problem of the same ways at the same location is
-    /// known. The second segment must not begin west of the first.
+    /// Adds a problem if two segments cross or overlap. Does nothing if `known` already has this location with the same
+    /// ways. The second segment must not begin west of the first.
     fn add_crossing(
         &self,
         a: &AreaSegment,

@@ -189,8 +189,8 @@ impl Sides {
     }
 }
 
-/// The number of entries of the list of active segments that may be looked at, per segment of the area, before an
-/// [`OrderedSweep`] replaces the list.
+/// The largest value of `looked_at / segments.len()` at which a [`Sweep`] still uses its list of active segments. At
+/// larger values, an [`OrderedSweep`] replaces the list.
 const MOST_LOOKED_AT: usize = 16;
 
 /// A vertical sweep line that moves from west to east.

@@ -1,5 +1,5 @@
-//! Decides whether segments cross, and finds the segment below a point, in time that grows with the number of segments
-//! and not with the number of pairs of segments.
+//! Decides whether segments cross, and finds the segment below a point. For n segments, a sweep takes O(n log n) time,
+//! because it does not compare all pairs of segments.
 
 use super::segment::{AreaSegment, Meeting, compare_west_to_east, meeting};
 use crate::geometry::Point;
@@ -18,8 +18,8 @@ impl Ord for Met {
         if a == b {
             return Ordering::Equal;
         }
-        // The segments do not cross, so the one that begins later in the sweep lies on one side of the one that begins
-        // earlier.
+        // One of the segments begins later in the sweep. It lies on one side of the earlier segment, because the two do
+        // not cross.
         let (early, late, is_swapped) = match compare_west_to_east(a.first, b.first) {
             Ordering::Greater => (b, a, false),
             _ => (a, b, true),
@@ -156,7 +156,7 @@ pub(crate) fn first_crossing(segments: &[AreaSegment]) -> Option<[AreaSegment; 2
     let mut ends = by_end.into_iter().peekable();
     let mut line = SweepLine::default();
     for segment in segments {
-        // A segment that ends where this one begins leaves the line first, because the two may share this point.
+        // Segments may share an end. Therefore, a segment that ends where this one begins leaves the line first.
         let is_over = |end: &AreaSegment| {
             compare_west_to_east(end.second, segment.first) != Ordering::Greater
         };

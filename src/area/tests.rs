@@ -420,8 +420,8 @@ fn random_ways_are_valid_if_no_segments_cross_or_have_open_ends() {
         for x in 0..size * 3 {
             for y in 0..size * 3 {
                 let point = (x, y);
-                // Skips points on segments, because they are neither inside nor outside. Also skips points whose x
-                // may be that of a node, because `is_inside` does not allow them.
+                // Skips points on segments, because they are neither inside nor outside. Also skips points whose x is a
+                // multiple of 3. A node may have the same x, and `is_inside` does not allow that.
                 let is_on = |[from, to]: &Line| {
                     let [from, to] = [from, to].map(|end| (end.0 * 3, end.1 * 3));
                     cross_product(difference(to, from), difference(point, from)) == 0

@@ -1,8 +1,8 @@
 //! The border of a region, and its crossings with coastlines.
 //!
-//! All decisions are exact, and none needs a special case: the border is treated as if it were moved by e to the east
-//! and by e² to the north, where e is infinitesimal (H. Edelsbrunner, E. Mücke, "Simulation of simplicity", 1990). So
-//! no point of a coastline is on the border, and no vertex of the border is on a coastline.
+//! All decisions are exact. The border is treated as if it were moved by an infinitesimal distance: by e to the east
+//! and by e² to the north (H. Edelsbrunner, E. Mücke, "Simulation of simplicity", 1990). After this move, no point of a
+//! coastline is on the border, and no vertex of the border is on a coastline. So no decision needs a special case.
 
 use super::ratio::Ratio;
 use crate::geometry::{Point, Rings};

@@ -16,8 +16,8 @@ pub(crate) struct BoxPart {
     chains: Vec<Vec<Point>>,
     /// Rings that do not touch the edges of the box.
     rings: Vec<Vec<Point>>,
-    /// Whether the edges of the box lie in the area. Only used if the ends of the chains do not show which parts of the
-    /// edges lie in the area, for example because there are no chains.
+    /// Whether the edges of the box lie in the area. The ends of the chains usually show which parts of the edges lie
+    /// in the area. This flag is used if they do not, for example if there are no chains.
     is_edge_inside: bool,
 }
 
@@ -145,8 +145,8 @@ struct ChainEnd {
 }
 
 impl ChainEnd {
-    /// Returns whether the edge of the box is in the area just after the last of `ends`; `None` if the ends do not show
-    /// it, because at each point as many chains begin as end.
+    /// Returns whether the edge of the box is in the area just after the last of `ends`. Returns `None` if the ends
+    /// leave this open: at every point, as many chains begin as end.
     fn is_inside_after_last(ends: &[Self]) -> Option<bool> {
         let groups = ends.chunk_by(|one, other| one.position == other.position);
         let balance = |group: &[Self]| -> i64 {

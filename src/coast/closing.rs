@@ -1,5 +1,6 @@
-//! Joins pieces of coast into rings along the border of a region. On a walk along the border with the region on the
-//! left, land begins where a coastline leaves the region, and ends where a coastline enters it.
+//! Joins pieces of coast into rings along the border of a region. The border is followed with the region on the left.
+//! In this direction, a coastline that leaves the region starts a stretch of land, and a coastline that enters the
+//! region ends it.
 
 use super::border::{Border, BorderPlace};
 use super::clipping::{CoastPiece, PieceEnd};
@@ -80,7 +81,7 @@ pub(super) fn remove_world_rings(rings: &mut Vec<CoastPath>, problems: &mut Vec<
     });
 }
 
-/// Returns the problem to report for a path that is left out because it does not close.
+/// Returns a problem of the kind `NotClosed` for a path.
 fn not_closed_problem(path: &CoastPath) -> CoastProblem {
     let place = ProblemPlace::of_line(path.points.clone());
     CoastProblem::of_ways(CoastProblemKind::NotClosed, path.ways(), place)
@@ -105,8 +106,8 @@ fn ring_with_coast_ends(ring: &[Point], border: &Border, ends: &[BorderEnd]) -> 
 
 /// The connections along the border from piece to piece.
 struct BorderWalk {
-    /// For each piece that leaves the region, the next piece that enters the region, and the points of the border
-    /// between the two.
+    /// For each piece, the piece that follows it along the border, and the points of the border between the two. `None`
+    /// for a piece that does not leave the region, or that no piece follows.
     next: Vec<Option<(usize, Vec<Point>)>>,
     /// For each piece, whether a connection leads to its start.
     is_entered: Vec<bool>,

@@ -5,9 +5,10 @@ use super::ways::{CoastWay, CoastWays};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
-/// Returns, for each way, whether it is left out because another way has the same nodes in the same or in the opposite
-/// order. Of two ways in opposite orders, keeps the one that fits between other ways: it begins where another way ends,
-/// and ends where another way begins. If both or neither fit, keeps the first.
+/// Returns a flag for each way, which is `true` if the way is left out. Of the ways that have the same nodes in the
+/// same or in the opposite order, keeps only one. Of two ways in the same order, keeps the first. Of two ways in
+/// opposite orders, keeps the one that fits between other ways: it begins where another way ends, and ends where
+/// another way begins. If both or neither fit, keeps the first.
 pub(super) fn flag_doubled_ways(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -> Vec<bool> {
     let mut is_left_out = vec![false; ways.len()];
     let mut known: FxHashMap<u64, usize> = FxHashMap::default();

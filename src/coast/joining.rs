@@ -42,7 +42,8 @@ pub(super) fn join(ways: &CoastWays, problems: &mut Vec<CoastProblem>) -> Vec<Co
     let open = (0..parts.len()).filter(|part| !is_behind[*part]);
     let mut is_done = vec![false; parts.len()];
     let mut paths = Vec::new();
-    // The parts that no other part precedes come first, so that the remaining parts form closed paths.
+    // Each open path begins with a part that follows no other part. After the open paths are complete, the remaining
+    // parts form closed paths.
     for first in open.chain(0..parts.len()) {
         let (mut path, mut at) = (CoastPath::default(), Some(first));
         let mut last = None;
@@ -193,9 +194,9 @@ impl Joints<'_> {
         Some((centre, direction(centre, other?)))
     }
 
-    /// Joins the parts that end at a node with the parts that begin there. Land lies between a part that ends and the
-    /// next part in clockwise order that begins, so these two parts are joined. The pairs nest like parentheses, so
-    /// paths do not cross at the node.
+    /// Joins the parts that end at a node with the parts that begin at the node. Clockwise from a part that ends, there
+    /// is land up to the next part that begins. These two parts are joined. The pairs nest like parentheses, so paths
+    /// do not cross at the node.
     fn join_by_land(
         &self,
         ends: &[PartEnd],

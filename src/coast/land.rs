@@ -152,8 +152,8 @@ fn patches_of(
     patches
 }
 
-/// Returns the region of a ring that touches and crosses neither itself nor other rings, and whether it is land. Takes
-/// the points out of the ring instead of copying them, unless the region has no area.
+/// Returns whether a ring encloses land, and the region inside it. The ring must not touch or cross itself or other
+/// rings. If the ring has no area, the region is empty. Otherwise, the points are moved out of the ring.
 fn region_of_simple_ring(ring: Option<&mut CoastPath>) -> (bool, Vec<Rings>) {
     let area = ring.as_ref().map_or(0, |ring| doubled_area(&ring.points));
     let Some(ring) = ring.filter(|_| area != 0) else {
@@ -227,8 +227,9 @@ struct BorderSegment {
     is_below_patch: bool,
 }
 
-/// Returns the patches in the order of their westernmost points, each with the segment directly below that point, if
-/// the segment belongs to another patch.
+/// Returns the indices of the patches, in the order of their westernmost points. Each patch comes with the segment
+/// directly below its westernmost point; `None` if there is no such segment, or if the segment belongs to the patch
+/// itself.
 fn segments_below(patches: &[Patch], ctx: &Context) -> Vec<(usize, Option<BorderSegment>)> {
     let mut segments = Vec::new();
     for (patch, Patch { polygons, .. }) in (0u32..).zip(patches) {

@@ -10,8 +10,8 @@
 //!    decisions about the border are exact (`border`).
 //! 4. If no coastline meets the border, other evidence in the file decides whether the border lies on land or in water
 //!    (`region`).
-//! 5. Rings that touch or cross each other are repaired as a group (`contacts`). A sweep finds the ring directly south
-//!    of each ring, which shows whether the ring lies in land or in water (`land`).
+//! 5. Rings that touch or cross each other are repaired as a group (`contacts`). For each ring, a sweep finds the ring
+//!    directly south of it. This neighbour shows whether the ring lies in land or in water (`land`).
 
 mod border;
 mod box_part;

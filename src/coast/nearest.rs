@@ -34,12 +34,12 @@ fn chord_to_metres(squared_chord: f64) -> f64 {
     2.0 * EARTH_RADIUS_M * (squared_chord.sqrt() / 2.0).clamp(0.0, 1.0).asin()
 }
 
-/// Places in a k-d tree (J. Bentley, "Multidimensional binary search trees used for associative searching", 1975), from
-/// which places can be removed.
+/// A k-d tree of places. Places can be removed from it. See J. Bentley, "Multidimensional binary search trees used for
+/// associative searching", 1975.
 pub(super) struct NearestPlaces {
-    /// The places in the order of the tree. Each subtree is a range of this list, and its root is the middle of the
-    /// range. On the axis of the root's level, the places before the root have the same or a smaller coordinate, and
-    /// the places after it the same or a larger one.
+    /// The places in the order of the tree. Each subtree is a range `low..high` of this list. The root of the subtree
+    /// is at the index `(low + high) / 2`. Each level of the tree has an `axis`: `place[axis] <= root[axis]` for the
+    /// places before the root, and `place[axis] >= root[axis]` for the places after it.
     places: Vec<SpherePoint>,
     /// The number of each place in `places`. It is the index of the place's point in the argument of
     /// [`new`](Self::new).

@@ -25,7 +25,7 @@ pub(super) struct CoastPath {
 }
 
 impl CoastPath {
-    /// Appends points, except those that repeat the point before them.
+    /// Appends points. Skips a point that equals the point before it. `way` is the way of the new segments.
     pub(super) fn extend(&mut self, points: impl IntoIterator<Item = Point>, way: Option<i64>) {
         for point in points {
             if self.points.last() == Some(&point) {

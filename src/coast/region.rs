@@ -190,14 +190,15 @@ const SAMPLED_BLOBS: usize = 64;
 /// The maximum number of roads and buildings that are sampled in each blob.
 const SAMPLED_WAYS: usize = 64;
 
-/// The sources that decide whether a ring of the border lies in land or in water, if no coastline meets the ring.
+/// The options and the data of a coast. They decide whether a ring of the border lies in land or in water if no
+/// coastline meets the ring.
 pub(super) struct Surroundings<'s> {
     pub options: &'s CoastOptions,
     pub data: PlannedFile<'s>,
 }
 
 impl Surroundings<'_> {
-    /// Adds to `rings` those rings of the border that lie in land and that no coastline meets. Returns the surface at
+    /// Finds the rings of the border that no coastline meets, and adds those in land to `rings`. Returns the surface at
     /// the first outer ring that no coastline meets; `None` if coastlines meet all outer rings.
     pub(super) fn add_border(
         &self,

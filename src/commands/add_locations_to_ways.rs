@@ -54,8 +54,8 @@ options! {
         /// file or has no location, and the way does not store the location. If not set, references to these nodes are
         /// only counted.
         strict: bool,
-        /// Whether the command also fails if a way stores the location of a node that is not in the file or has no
-        /// location.
+        /// Whether the command fails if a node of a way is not in the file or has no location. In contrast to `strict`,
+        /// it fails even if the way stores the location.
         needs_nodes: bool,
         /// The directory for the temporary files of a join on disk; `None` for the directory of the output or, if the
         /// output is a stream, the system's temporary directory.
@@ -99,8 +99,8 @@ pub struct Summary {
     pub missing_references: u64,
     /// The number of distinct nodes to which the `missing_references` refer.
     pub missing_nodes: u64,
-    /// The number of references that keep the location which the way stores, because the node is not in the file or has
-    /// no location.
+    /// The number of references that keep the location stored in the way. Their nodes are not in the file or have no
+    /// location.
     pub stored_references: u64,
     /// Statistics of the temporary files of a join on disk; `None` if locations were kept in memory.
     pub scratch: Option<ScratchSummary>,
@@ -124,10 +124,11 @@ impl Eq for ScratchSummary {}
 ///
 /// A reference gets the location of its node. If the file lacks the node or its location, the reference keeps the
 /// location that the way already stores. If the way does not store it either, the location is unknown. Nodes that were
-/// left out of the file earlier are not restored. The header of the output declares that the file has all nodes only if
-/// [`Options::keep_untagged_nodes`] is set, and no way stores the location of a node that is not in the file. If the
-/// output is a stream, its header is written before the ways are read. It then declares this only if the ways of the
-/// input have no locations, or if the header of the input declares the same.
+/// left out of the file earlier are not restored.
+///
+/// The header of the output declares that the file has all nodes only if [`Options::keep_untagged_nodes`] is set and no
+/// reference keeps a stored location. The header of a stream is written before the ways are read. It declares this only
+/// if the ways of the input have no locations, or if the header of the input declares the same.
 ///
 /// Reads one file, which may be unsorted, and writes one file. If the only untagged nodes to keep are members of
 /// relations, first reads the relations to find these members. Nodes in canonical order are then read once. If
@@ -437,8 +438,8 @@ impl<'f> LocatingRun<'f> {
 
     fn header(&self) -> HeaderBlock {
         let mut header = self.file.header.clone();
-        // If the input declares that it has some of the nodes of its ways, only the end of the run shows whether the
-        // output has all of them.
+        // The input may declare that it has some of the nodes of its ways. In this case, it is known only at the end of
+        // the run whether the output has all of them.
         let has_some = self.options.keep_untagged_nodes && header.has(feature::SOME_NODES);
         header.declare_locations(self.declared_nodes);
         header.set_optional(feature::LOCATIONS, true);
@@ -450,9 +451,9 @@ impl<'f> LocatingRun<'f> {
     }
 }
 
-/// Returns the feature that says which nodes the output has; `None` if the header of the output does not say it, or
-/// keeps [`feature::SOME_NODES`] from the header of the input. If a way turns out to store the location of a node that
-/// is not in the file, [`feature::ALL_NODES`] is removed from the header at the end.
+/// Returns the feature that says which nodes the output has. Returns `None` if the header of the output does not say
+/// it, or keeps [`feature::SOME_NODES`] from the header of the input. [`feature::ALL_NODES`] is removed from the header
+/// at the end of the run if a reference has kept the location stored in its way.
 fn nodes_feature(file: &PbfFile, plan: &BlobPlan, options: &Options) -> Option<&'static str> {
     if !options.keep_untagged_nodes {
         return options.keep_member_nodes.then_some(feature::NEEDED_NODES);

@@ -1,7 +1,7 @@
 //! `apply-changes`: applies change files to a sorted file.
 //!
 //! A blob to which no change belongs is copied. Any other blob is decoded and compared with its changes. If the changes
-//! have an effect, the block is edited in its encoded form, or rebuilt if that is not possible.
+//! have an effect, the block is edited in its encoded form. A block for which that is not possible is rebuilt.
 
 mod base_nodes;
 mod blob_changes;
@@ -68,17 +68,18 @@ options! {
         /// Whether a base whose ways have no locations is first copied to a temporary file with locations. Otherwise a
         /// base without locations is an error. Used only if [`Options::locations_on_ways`] is set.
         locates_base: bool,
-        /// If the base lacks the nodes that only ways need ([`UntaggedNodes::AsBase`]), the number of days for which
-        /// the output keeps such nodes after they change. A node stays if its timestamp is at most this number of days
-        /// before the day of the replication timestamp in the header of the output, or if one of the two timestamps is
-        /// missing. With 0, no changed node that only ways need stays. A node of the base is removed if it has become
-        /// too old since the replication timestamp of the base. A node that was too old already at that time stays.
+        /// The number of days for which the output keeps changed nodes that only ways need. Used only if the base lacks
+        /// such nodes ([`UntaggedNodes::AsBase`]). A node stays if its timestamp is on day `d - keep_days` or later.
+        /// The day `d` is that of the replication timestamp in the header of the output. A node also stays if one of
+        /// the two timestamps is missing. With 0, no changed node that only ways need stays. A node of the base is
+        /// removed if it has become too old since the replication timestamp of the base. A node that was already too
+        /// old at that time stays.
         keep_days: u32 = KEEP_DAYS,
         /// The augmented diffs of the changes. They are complete before the output gets its name.
         augmented_diffs: AugmentedDiffs,
     }
     internal {
-        /// Whether the coordinates in ways are kept up to date if the base has some, even if
+        /// Whether coordinates in the ways of the base are kept up to date instead of being removed. Used only if
         /// [`Options::locations_on_ways`] is `None`.
         keeps_locations: bool,
         /// The time of the data in the base, in seconds since 1970. Used only if the header of the base has no
@@ -130,7 +131,7 @@ pub struct Summary {
     pub deleted: u64,
     /// The number of changes that had no effect because the base has a newer version.
     pub outdated: u64,
-    /// The number of deletions that had no effect because the base does not have the object.
+    /// The number of deletions of objects that the base does not have. They had no effect.
     pub absent: u64,
     /// The number of blobs that were copied unchanged.
     pub blobs_copied: u64,
@@ -160,8 +161,9 @@ pub struct Summary {
 /// sorted into a temporary file in the directory of the output.
 ///
 /// The header of the output gets the replication state of the changes if the changes continue the state of the base.
-/// They continue it if, as far as is known, they come from the same server and their sequence numbers follow that of
-/// the state. Otherwise the header keeps the state of the base, and there is a warning.
+/// This requires that the changes come from the same server, as far as the servers are known. The sequence numbers of
+/// the changes must follow that of the state. If the state has no sequence number, its time is compared with the times
+/// of the changes. If the changes do not continue the state, the header keeps it, and there is a warning.
 ///
 /// # Memory
 ///
@@ -331,8 +333,9 @@ fn write(
     let mut sink = Sink::create(&options.output, header, size_hint, base.ctx)?;
     let nodes = options.augmented_diffs.changed_nodes(&changes);
     if let Some(locations) = &mut locations {
-        // The new locations in ways come only from those changes of nodes that have an effect. Whether a change is
-        // older than the base turns out only when its node is written, so nodes are written before ways.
+        // The new locations in ways come only from those changes of nodes that have an effect. A change that is older
+        // than the base has no effect. Such a change is only recognized when its node is written. Nodes are therefore
+        // written before ways.
         let ways = steps.split_off(steps.partition_point(|step| step.has_only_nodes(&changes)));
         let of_nodes = std::mem::replace(&mut steps, ways);
         let observer = nodes.as_ref().map(|nodes| nodes as &dyn BlockObserver);

@@ -1,9 +1,9 @@
 //! `augmented-diff`: writes the effects of changes on a file, with each object before and after the changes.
 //!
-//! Passes over the base (`find`, `ways`, `relations`) find and keep (`kept`) the objects that changes concern, and
-//! collect the locations and ways that the geometries of these objects need (`geometry`). `history` has the versions
-//! between the old and the new state. Then the actions are found in order of kind and id (`actions`), and encoded
-//! (`xml`, `groups`, `feed`, `tiles`).
+//! First, passes over the base find the objects that changes concern (`find`, `ways`, `relations`). These objects are
+//! kept (`kept`), and so are the locations and ways from which their geometries are made (`geometry`). `history` has
+//! the versions between the old and the new state. Finally, the actions are found in order of kind and id (`actions`),
+//! and encoded (`xml`, `groups`, `feed`, `tiles`).
 
 mod action;
 mod actions;
@@ -107,10 +107,11 @@ pub enum Output {
     /// nested in it has changed.
     #[cfg(feature = "parquet")]
     Parquet(OutputTarget),
-    /// The Web Mercator tiles in which changes can be seen, as lines `z/x/y` in order, compressed if the name of the
-    /// file says so. These are the tiles that the old or the new geometry touches. Polygons are filled unless they are
-    /// too large. An object without a change of its own counts only if its geometry changes. A relation without a
-    /// change of its own also has to be an area, before or after the changes.
+    /// A list of the Web Mercator tiles in which changes can be seen, compressed if the name of the file says so. Each
+    /// line is a tile `z/x/y`, and the lines are in order of `z`, `x` and `y`. The tiles are those that the old or the
+    /// new geometry touches. Polygons are filled unless they are too large. An object without a change of its own
+    /// counts only if its geometry changes. A relation without a change of its own also has to be an area, before or
+    /// after the changes.
     Tiles {
         /// The file.
         target: OutputTarget,
@@ -153,11 +154,11 @@ options! {
     setters {
         /// Whether to leave out objects that are affected only because one of their nodes or members has changed.
         direct_only: bool,
-        /// The region that an object has to share a point with, before or after the changes; `None` for all objects. An
-        /// area that contains the whole region counts, too.
+        /// The region of the objects to write; `None` for all objects. An object must share a point with the region
+        /// before or after the changes. An area that contains the whole region counts, too.
         region: Option<Shape>,
-        /// The expressions, at least one of which has to match an object before or after the changes; empty for all
-        /// objects.
+        /// The expressions that select objects; empty for all objects. At least one of them must match an object before
+        /// or after the changes.
         filter: Vec<ObjectExpression>,
         /// The maximum number of members of a relation that is written with the geometry of its members; `None` for no
         /// limit.
@@ -180,8 +181,8 @@ impl AugmentedDiffs {
         }
     }
 
-    /// Fails if a file of an output may not be written, or if its path is that of one of `inputs` or of another output.
-    /// `data` is the output of the command that applies the changes.
+    /// Fails if an output file may not be written. Also fails if two outputs have the same path, or if an output has
+    /// the path of one of `inputs`. `data` is the output of the command that applies the changes.
     pub(crate) fn check(&self, data: &OutputTarget, inputs: &[&Path]) -> Result<()> {
         let mut targets: Vec<_> = self.outputs.iter().filter_map(Output::target).collect();
         if targets.is_empty() {
@@ -295,11 +296,12 @@ impl Output {
 /// # Memory
 ///
 /// The [base memory](crate::commands#memory), the changes as in [`apply_changes`](crate::commands::apply_changes::run),
-/// 16 bytes for each node of the ways that are written, and within [`Options::max_memory`] 6 to 12 bytes for each node
-/// of the ways that are members of the relations that are written. If the members of all relations need at most 128 MB,
-/// they are all held. Of the written objects of the base, 32 MB are held, and the rest is in a temporary file. With
-/// features or tiles, also 32 bytes for each relation that is a member of a route, and 16 bytes for each member of a
-/// route in a written route. With [`Output::ByChangeset`], also 100 MB, and the largest file of a changeset.
+/// and 16 bytes for each node of the written ways. The ways that are members of written relations need 6 to 12 bytes
+/// for each of their nodes, at most [`Options::max_memory`]. If the members of all relations need at most 128 MB, they
+/// are all held. Up to 32 MB of the written objects of the base are held, and the rest is in a temporary file. Features
+/// and tiles also need 32 bytes for each relation that is a member of a route. For each route that is nested in a
+/// written route, they need 16 bytes per member. [`Output::ByChangeset`] also needs 100 MB, and the size of the largest
+/// file of a changeset.
 ///
 /// # Errors
 ///
@@ -519,8 +521,8 @@ impl<'b> Base<'b> {
         }
     }
 
-    /// Whether the locations that ways store are used without reading the nodes, because the header declares them.
-    /// Otherwise, they are used only for nodes that are not in the base.
+    /// Whether the header declares that ways store the locations of their nodes. If it does, these locations are used,
+    /// and the nodes are not read. Otherwise, these locations are used only for nodes that are not in the base.
     fn uses_stored_locations(&self) -> bool {
         self.source.file.header.has(feature::LOCATIONS)
     }

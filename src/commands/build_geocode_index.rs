@@ -77,15 +77,15 @@ pub struct Summary {
     /// The number of objects in each layer, by layer name. Streets and roads are split into parts, which count
     /// separately.
     pub counts: BTreeMap<String, u64>,
-    /// The number of closed ways and relations that were left out because they are not valid areas or because a member
-    /// is not in the file.
+    /// The number of closed ways and relations that were left out. They are not valid areas, or their nodes or members
+    /// are not all in the file.
     pub incomplete: u64,
     /// The number of ways with `addr:interpolation` along which some house numbers are not made. A way with more than
     /// 2,000 nodes gets none. If more than 10,000 numbers lie between two neighbouring house numbers of a way, none are
     /// made between these two.
     pub not_interpolated: u64,
-    /// The number of tags that were left out, because their key or value has more than 255 characters, which the OSM
-    /// database does not allow.
+    /// The number of tags that were left out because their key or value has more than 255 characters. The OSM database
+    /// does not allow such tags.
     pub long_tags: u64,
     /// The areas that have fewer corners in the index than in the file.
     #[serde(serialize_with = "as_texts")]

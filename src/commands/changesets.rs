@@ -73,8 +73,8 @@ pub(super) fn write_changesets(
     ctx: &Context,
 ) -> Result<Option<Written>> {
     let options = text_options(output);
-    // If the target is a stream, the inputs are searched for other objects first, because text that a stream has
-    // received cannot be withdrawn. They are also searched first if the output cannot hold changesets, because the
+    // Text that was written to a stream cannot be withdrawn. If the target is a stream, the inputs are therefore
+    // searched for other objects first. They are also searched first if the output cannot hold changesets, because the
     // error below is only for inputs without other objects.
     if are_alone && (output.target.is_stream() || options.is_none()) {
         for (input, format) in inputs {
@@ -140,8 +140,8 @@ fn unsupported_output_error(path: &Path, output: &OutputOptions) -> Error {
     Error::file(path, cause)
 }
 
-/// Returns the header of the output. It has the fields that the user sets and, if there is only one input, the fields
-/// of that input's header.
+/// Returns the header of the output. If there is only one input, the fields of its header are the defaults. The header
+/// options of the output are applied to them.
 fn header(inputs: &[(&Input, TextFormat)], output: &OutputOptions) -> Result<HeaderBlock> {
     let mut header = HeaderBlock::default();
     if let [(input, format)] = inputs {

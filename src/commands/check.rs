@@ -57,8 +57,8 @@ options! {
         places: bool = true,
         /// Whether to check that the nodes of ways are in the file.
         refs: bool = true,
-        /// Whether a reference of a way to a node that is not in the file counts as missing even if the way stores the
-        /// location of the node. Has no effect without `refs`.
+        /// Whether all nodes of ways must be in the file. Otherwise, a node may be missing if the way stores its
+        /// location. Has no effect without `refs`.
         needs_nodes: bool,
         /// Whether the check of references includes the members of relations. Has no effect without `refs`.
         relations: bool,
@@ -67,8 +67,8 @@ options! {
         /// Whether to check that polygons can be made from all areas: closed ways, multipolygons and boundaries,
         /// selected as in an [export](super::export::run) of areas with the default options.
         areas: bool,
-        /// Whether to find nodes and ways that have the same location and the same tags as another node or way, and
-        /// keys that an object has more than once.
+        /// Whether to find doubled objects and repeated keys. Two nodes are doubled if they have the same location and
+        /// tags, two ways if they have the same line and tags. A key is repeated if an object has it more than once.
         doubled: bool,
         /// The file that shows where areas are broken and objects are doubled; `None` for no file.
         problem_file: Option<ProblemFile>,
@@ -82,13 +82,13 @@ options! {
 
 /// Checks the ids, references, indexes and areas of a file. A violation is not an error, but part of the summary.
 ///
-/// Reads one file, which may be unsorted or a history file. Nodes, ways and relations are checked one after the other,
-/// so a blob is read at most once for each kind that it contains. A check of indexes reads every blob once more.
-/// [`Options::full`] also reads every blob once more, unless the ids of all kinds are checked, and reads nodes and ways
-/// once more if ways store locations. A check of references reads nodes and relations once more if, according to the
-/// header, the file lacks the nodes that only ways need. [`Options::areas`] and [`Options::doubled`] each read
-/// relations twice and everything else once. Writes nothing but [`Options::problem_file`], and temporary files if the
-/// locations of nodes, or the hashes of doubled objects, do not fit into memory.
+/// Reads one file, which may be unsorted or a history file. Checks all nodes first, then all ways, then all relations.
+/// A blob is read at most once for each kind that it contains. A check of indexes reads every blob once more.
+/// [`Options::full`] also reads every blob once more, unless the ids of all kinds are checked. If ways store locations,
+/// [`Options::full`] reads nodes and ways once more. A check of references reads nodes and relations once more if,
+/// according to the header, the file lacks the nodes that only ways need. [`Options::areas`] and [`Options::doubled`]
+/// each read relations twice and everything else once. Writes only [`Options::problem_file`] and temporary files.
+/// Temporary files are needed if the locations of nodes or the hashes of doubled objects do not fit into memory.
 ///
 /// # Memory
 ///
@@ -337,8 +337,8 @@ impl Check<'_> {
         }
     }
 
-    /// Checks all objects of one kind. The preceding kinds must be checked first, because references to nodes and ways
-    /// are looked up in the ids that those checks collect.
+    /// Checks all objects of one kind. The checks must be made in the order nodes, ways, relations: each check collects
+    /// the ids to which objects of later kinds refer.
     fn check_kind(&mut self, kind: ObjectKind, ctx: &Context) -> Result<()> {
         let (file, plan) = (self.file, self.plan);
         let check = self.rules_of(kind);

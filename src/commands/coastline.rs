@@ -150,8 +150,8 @@ impl Options {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Whether the outputs were written. They are not written if the changes do not concern the coast, or if land or
-    /// rings are lost.
+    /// Whether the outputs were written. The value is `false` if the changes do not concern the coast, or if `losses`
+    /// is not empty.
     pub is_written: bool,
     /// The number of lines.
     pub lines: u64,
@@ -163,8 +163,9 @@ pub struct Summary {
     pub problems: BTreeMap<CoastProblemKind, u64>,
     /// The source of the region; `None` if the input was not read.
     pub region: Option<RegionSource>,
-    /// The surface that was assumed for the first part of the region whose outer border no coastline meets. `None` if
-    /// coastlines meet all outer borders, or if the region is the whole world.
+    /// The surface that was assumed inside of an outer border of the region that no coastline meets. If there are
+    /// several such borders, the value is that of the first one. `None` if coastlines meet all outer borders, or if the
+    /// region is the whole world.
     pub inside: Option<Surface>,
     /// The land and the rings that are lost in comparison with an earlier coast.
     pub losses: Vec<CoastLoss>,

@@ -67,10 +67,9 @@ options! {
 /// The rules that decide whether two objects are equal. Location, visibility, tags, refs and members always have to be
 /// equal.
 ///
-/// If a file has the node of a reference, the locations that the ways store for it do not matter, because the node
-/// itself is compared. If neither file has the node and the ways of both files store locations, the stored locations
-/// have to be equal, too. An unknown location differs from a known one. The locations that the ways of history files
-/// store are not compared.
+/// By default, the location that a way stores for a node has to be equal only if neither file has the node. Otherwise
+/// the node itself is compared. If the ways of one file store no locations, stored locations are not compared. An
+/// unknown location differs from a known one. The locations that the ways of history files store are not compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Equality {
@@ -85,8 +84,8 @@ pub struct Equality {
     pub ignore_uid: bool,
     /// Whether the name of the user may differ even if `metadata` is set.
     pub ignore_user: bool,
-    /// Whether the locations that ways store have to be equal for all nodes, even if the files have the nodes or only
-    /// one file stores locations. Has no effect on a change file.
+    /// Whether the locations that ways store always have to be equal. They are compared even if the files have the
+    /// nodes, and even if only one file stores locations. Has no effect on a change file.
     pub way_locations: bool,
 }
 
@@ -94,16 +93,17 @@ pub struct Equality {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
-    /// A line per object, which begins with `-` if only the old file has the object, `+` if only the new file has it,
-    /// `*` if the object differs between the files, and a space if it is equal in both.
+    /// A line per object. The line begins with `-` if only the old file has the object, with `+` if only the new file
+    /// has it, with `*` if the object differs, and with a space if it is equal in both files.
     Text {
         /// Whether equal objects are written, too.
         common: bool,
         /// Whether the line of an object that differs is followed by a line for each difference.
         details: bool,
     },
-    /// Each object in a text format. Its lines begin with `-` if only the old file has the object, `+` if only the new
-    /// file has it, and a space if it is equal in both. An object that differs is written twice.
+    /// Each object in a text format. The lines of an object in the old file begin with `-`, and those of an object in
+    /// the new file with `+`. An object that differs is written twice. The lines of an object that is equal in both
+    /// files begin with a space.
     Objects {
         /// The text format, which is OPL or debug, and its options.
         text: TextOptions,
@@ -205,19 +205,20 @@ pub struct Summary {
     /// The number of objects that have another version in the new file, but the same content. With
     /// [`Equality::metadata`], they count as different, otherwise as equal.
     pub new_version_only: u64,
-    /// The number of objects that differ and are older in the new file, by version or, if the versions are equal, by
-    /// timestamp. Their changes have no effect when the change file is applied, because the newest version wins.
-    /// Counted only for a change file.
+    /// The number of objects that differ and are older in the new file. Age is compared by version. If the versions are
+    /// equal, it is compared by timestamp. When the change file is applied, the changes of these objects have no
+    /// effect, because the newest version wins. Counted only for a change file.
     pub going_back: u64,
     /// The number of nodes whose coordinates are rounded in the change file, which has seven decimals. Counted only for
     /// a change file.
     pub inexact: u64,
-    /// The number of ways that differ only in the locations that they store for nodes. If a change file is written, a
-    /// way also counts if it stores the location of a node that the change file deletes. The change file contains all
-    /// of these ways with their locations.
+    /// The number of ways that differ only in the locations that they store for nodes. If a change file is written,
+    /// ways that store locations of deleted nodes also count. The change file contains all counted ways with their
+    /// locations.
     pub relocated: u64,
-    /// The number of ways that store the location of a node in the old file, but not in the new file, although neither
-    /// file has the node. The change file cannot remove a location. Counted only for a change file.
+    /// The number of ways that lose the stored location of a node: the way in the old file stores the location, the way
+    /// in the new file does not, and neither file has the node. The change file cannot remove a location. Counted only
+    /// for a change file.
     pub locations_lost: u64,
 }
 

@@ -76,8 +76,9 @@ options! {
         pub format: ExportFormat,
     }
     setters {
-        /// The rules that decide which objects become features, with which geometries and tags. By default, the
-        /// relations in [`LINE_RELATIONS`] are lines in the table formats, and are left out of the text formats.
+        /// The rules for features: which objects become features, and which geometries and tags the features have. By
+        /// default, the relations in [`LINE_RELATIONS`] are lines in the table formats, and are left out of the text
+        /// formats.
         rules: FeatureRules,
         /// The options for looking up the locations of nodes.
         lookup: LookupOptions,

@@ -94,8 +94,9 @@ options! {
         /// Whether a change file is cut although it does not give the locations of all of its objects. Objects without
         /// a location are left out, and a warning gives their number. Otherwise, such a change file is an error.
         accepts_changes: bool,
-        /// With [`Antimeridian::Cut`], the meridians of 180 degrees east and west are the same, so that a region that
-        /// ends at one of them has the nodes on both. With [`Antimeridian::Keep`], they are different meridians.
+        /// The treatment of the meridians of 180 degrees east and west. With [`Antimeridian::Cut`], they are the same
+        /// meridian: a region that ends at one of them also contains the nodes on the other. With
+        /// [`Antimeridian::Keep`], they are different meridians.
         antimeridian: Antimeridian,
     }
 }
@@ -152,9 +153,9 @@ pub struct Extracted {
 ///
 /// Reads one file, which may be unsorted or a history file, and writes one file per region. A pass over the input first
 /// finds the nodes in the regions of the pass, then their ways and relations, then the objects that the strategy adds.
-/// Finally it writes the outputs. A blob is not read if the index shows that it has no objects of the regions. If the
-/// memory does not suffice for all regions, the regions are distributed over several passes. A region without objects
-/// gets an empty file and a warning.
+/// Finally it writes the outputs. The pass skips blobs that have no objects of the regions according to the index. If
+/// the memory does not suffice for all regions, the regions are distributed over several passes. A region without
+/// objects gets an empty file and a warning.
 ///
 /// A way lies in a region if one of its nodes does. For a node that is not in the file, the location that the way
 /// stores counts. A file whose ways have locations therefore gives the same ways and relations as the file with all

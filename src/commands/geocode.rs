@@ -46,8 +46,8 @@ options! {
         is_json: bool,
         /// Whether each line of a table is copied, with its answer appended as columns.
         is_csv: bool,
-        /// The indices of the columns with the latitude and the longitude. May be `None` if the first line has the
-        /// names of the columns, or if the table has only these two columns.
+        /// The indices of the columns with the latitude and the longitude. They can be left out (`None`) if the first
+        /// line names the columns, or if the table has no other columns.
         columns: Option<[usize; 2]>,
         /// The maximum number of input lines that are answered, not counting a line with column names; `None` for all.
         limit: Option<u64>,
@@ -62,8 +62,8 @@ options! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The number of places that lie outside of the bounding box of the index, but would be in it if latitude and
-    /// longitude were swapped.
+    /// The number of places whose latitude and longitude look swapped. Such a place is not in the bounding box of the
+    /// index, but would be if the two numbers were swapped.
     pub exchanged: u64,
     /// The number, counted from 1, of the first line with a place whose latitude and longitude look swapped; 0 if no
     /// line has such a place.
@@ -72,8 +72,8 @@ pub struct Summary {
     pub columns: [usize; 2],
 }
 
-/// Answers the query for one place. Also returns whether the place lies outside of the bounding box of the index, but
-/// would be in it if latitude and longitude were swapped.
+/// Answers the query for one place. Also returns whether the latitude and longitude of the place look swapped, as in
+/// [`Summary::exchanged`].
 ///
 /// # Errors
 ///
@@ -86,7 +86,7 @@ pub fn at(options: &Options, place: Location) -> Result<(String, bool)> {
     Ok((text, looks_swapped(&index.bbox()?, place)))
 }
 
-/// Whether a place lies outside of a box, but would be in it if latitude and longitude were swapped.
+/// Whether a place is not in a box, but would be if its latitude and longitude were swapped.
 fn looks_swapped(bbox: &Bbox, place: Location) -> bool {
     let (lat, lon) = (place.lat_e7(), place.lon_e7());
     !bbox.is_empty() && !bbox.contains(lat, lon) && bbox.contains(lon, lat)
@@ -219,7 +219,7 @@ struct LookupRun<'o> {
 }
 
 impl LookupRun<'_> {
-    /// Detects the form of the table from the first line that is not blank, unless the form is known.
+    /// Detects the form of the table from the first line that is not blank. Does nothing if the form is already known.
     fn detect_form(&mut self, lines: &InputLines) -> Result<()> {
         let Some(first) = lines.first_non_blank().filter(|_| self.table.is_none()) else {
             return Ok(());

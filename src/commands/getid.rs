@@ -47,8 +47,8 @@ options! {
         /// Whether objects that are written only because other objects refer to them lose their tags. Has no effect
         /// without `add_referenced`.
         remove_tags: bool,
-        /// Whether a referenced node that is not in the file counts as missing even if a way stores its location. A
-        /// requested node that is not in the file is always missing.
+        /// Whether every referenced node that is not in the file counts as missing. Otherwise, such a node does not
+        /// count as missing if a way stores its location. A requested node that is not in the file is always missing.
         needs_nodes: bool,
     }
 }
@@ -77,8 +77,8 @@ pub struct Summary {
     /// or refer to requested objects, directly or through other objects. 0 unless [`Options::add_referenced`] or
     /// [`Options::add_parents`] is set.
     pub referenced: u64,
-    /// The requested and referenced ids that are not in the file. Unless [`Options::needs_nodes`] is set, nodes that
-    /// are only referenced are left out if a written way stores their location. The serialized form has the first
+    /// The requested and referenced ids that are not in the file. Without [`Options::needs_nodes`], a node that is
+    /// referenced but not requested is left out if a written way stores its location. The serialized form has the first
     /// thousand in canonical order.
     #[serde(serialize_with = "first_ids")]
     pub missing: IdSets,
@@ -98,12 +98,12 @@ fn first_ids<S: Serializer>(ids: &IdSets, serializer: S) -> Result<S::Ok, S::Err
 /// Writes all versions of the objects with given ids, or all other objects.
 ///
 /// Reads the sources of ids, then one file, which may be unsorted or a history file. One pass decodes the blobs that
-/// may contain a wanted id, according to their id ranges and to the table of ids, if the file has one. With
-/// [`Options::invert`], the other blobs are copied. With [`Options::add_referenced`], earlier passes read the wanted
-/// relations, their member relations and so on, and the wanted ways. If many blobs may contain these relations, all
-/// relations are read twice instead. With [`Options::add_parents`], earlier passes read all ways, and all relations
-/// once for each level of nested relations. Writes one file, in the order of the input. An id that is not in the file
-/// is not an error; the summary lists it.
+/// may contain a wanted id. The id range of a blob can rule this out. If the file has a table of ids, the table can
+/// rule it out, too. With [`Options::invert`], the other blobs are copied. With [`Options::add_referenced`], earlier
+/// passes read the wanted relations, their member relations and so on, and the wanted ways. If many blobs may contain
+/// these relations, all relations are read twice instead. With [`Options::add_parents`], earlier passes read all ways,
+/// and all relations once for each level of nested relations. Writes one file, in the order of the input. An id that is
+/// not in the file is not an error; the summary lists it.
 ///
 /// # Memory
 ///
@@ -204,15 +204,15 @@ fn check_options(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// A file whose ways may store the locations of nodes that are not in the file.
+/// A file whose ways store locations. A way may store the location of a node that is not in the file.
 struct LocatedWays<'f> {
     file: &'f PbfFile,
     plan: BlobPlan,
 }
 
 impl<'f> LocatedWays<'f> {
-    /// Returns the file if ways may store locations, and if a referenced node counts as found when a way stores its
-    /// location. Returns `None` otherwise.
+    /// Returns `None` if ways store no locations. Also returns `None` without [`Options::add_referenced`], and with
+    /// [`Options::needs_nodes`]. Stored locations have no effect in these cases.
     fn new_if_needed(options: &Options, file: &'f PbfFile, plan: &BlobPlan) -> Option<Self> {
         let is_needed = options.add_referenced && !options.needs_nodes;
         let is_located = LocationForm::of(file, plan).has_locations();
@@ -256,9 +256,8 @@ impl<'f> LocatedWays<'f> {
     }
 }
 
-/// Returns two sets of ids. The first set has the objects that wanted objects refer to, if the options ask for them,
-/// and all objects of the second set. The second set has the objects that refer to wanted objects, if the options ask
-/// for them.
+/// Returns `(added, parents)`. `parents` has the objects that refer to wanted objects. `added` has the objects of
+/// `parents` and the objects that wanted objects refer to. Objects that the options do not ask for are in neither set.
 fn follow_references(
     options: &Options,
     source: PlannedFile<'_>,

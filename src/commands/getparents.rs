@@ -51,9 +51,10 @@ pub struct Summary {
 
 /// Writes the ways and relations that refer directly to given objects.
 ///
-/// Reads the sources of ids, then one file, which may be unsorted or a history file. One pass visits the blobs of
-/// relations, the blobs of ways if any given object is a node, and with [`Options::add_self`] the blobs whose id range
-/// contains a given id. Writes one file, in the order of the input.
+/// Reads the sources of ids, then one file, which may be unsorted or a history file. One pass visits the blobs that may
+/// contain parents: the blobs with relations, and the blobs with ways if any given object is a node. With
+/// [`Options::add_self`], it also visits the blobs whose id range contains a given id. Writes one file, in the order of
+/// the input.
 ///
 /// # Memory
 ///

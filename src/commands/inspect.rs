@@ -131,7 +131,8 @@ pub struct Summary {
     /// Whether the objects of each kind are in the order of a Hilbert curve, and the table of contents has the boxes of
     /// all blobs.
     pub spatial_layout: bool,
-    /// Whether the file has a table of ids, which finds the blob of an object even if ids are not in order.
+    /// Whether the file has a table of ids. With this table, the blob of an object is found even if ids are not in
+    /// order.
     pub id_table: bool,
     /// Whether the file is a history file, either according to the header or because a blob is known to contain deleted
     /// versions.
@@ -160,8 +161,8 @@ pub struct Summary {
     /// The first blobs of the file, at most as many as [`Options::list_blobs`] allows; `None` if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blob_list: Option<Vec<BlobLine>>,
-    /// The smallest and the largest id of each kind, indexed by kind, including objects in blobs of
-    /// several kinds; `None` for a kind without objects. Not serialized.
+    /// The smallest and the largest id of each kind, indexed by kind; `None` for a kind without objects. Objects in
+    /// blobs of several kinds are included. Not serialized.
     #[serde(skip)]
     pub edge_ids: [Option<(i64, i64)>; 3],
 }
@@ -330,13 +331,13 @@ fn index_kind_of(file: &PbfFile) -> Result<IndexKind> {
 
 /// Reports the content of a file, which may be unsorted or a history file.
 ///
-/// Reads the header of one file and the end of its table of contents, in two reads. Reads the whole table if the report
-/// is also about single blobs or about [`Options::maxima`], or if the header has no summary of the table. Without a
-/// table of contents, reads all BlobHeaders, and decodes the blobs without an index. Decodes all blobs of several
-/// kinds, and the blobs with objects of the kinds that [`Options::statistics`] need. For [`Statistics::extended`],
-/// decodes only blobs whose entries in the table of contents have no statistics. Some blobs are also read for
-/// [`Options::compression`], [`Options::list_blobs`] and [`Options::maxima`]. [`Options::top`] decodes all blobs once
-/// more, and those of relations three times. Writes nothing.
+/// Reads the header of the file and the end of its table of contents, in two reads. Reads the whole table if the header
+/// has no summary of the table. Also reads the whole table for facts about single blobs, and for [`Options::maxima`].
+/// If there is no table of contents, reads all BlobHeaders, and decodes the blobs without an index. Decodes all blobs
+/// of several kinds, and the blobs with objects of the kinds that [`Options::statistics`] need. For
+/// [`Statistics::extended`], decodes only blobs whose entries in the table of contents have no statistics. Some blobs
+/// are also read for [`Options::compression`], [`Options::list_blobs`] and [`Options::maxima`]. [`Options::top`]
+/// decodes all blobs once more, and those of relations three times. Writes nothing.
 ///
 /// # Memory
 ///
@@ -479,8 +480,8 @@ fn report(
     })
 }
 
-/// Determines how the blobs in the sample are compressed. Returns `None` if the options do not ask for this, or if the
-/// input is in a text format.
+/// Determines how the blobs in the sample are compressed. Returns `None` if [`Options::compression`] is not set, or if
+/// the input is in a text format.
 fn compression_of(
     options: &Options,
     file: &PbfFile,

@@ -56,8 +56,8 @@ pub struct Summary {
     pub bytes: u64,
 }
 
-/// Writes the locations of all nodes of a file to an index. Warns if ways may store the locations of nodes that are not
-/// in the file, because the index does not have these nodes.
+/// Writes the locations of all nodes of a file to an index. The index does not have locations that only ways store.
+/// Warns if the file may have such locations.
 ///
 /// Reads one file, which may be unsorted, a history file or a change file. Stores the location of the last version of
 /// each node in the file; a deleted version has no location. A new index appears under its name when it is complete. An
@@ -130,8 +130,8 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
     Ok(summary)
 }
 
-/// Fails, before anything is written, if the file system has too little space for an index up to the largest node id in
-/// `plan`.
+/// Fails if the file system has too little space for an index up to the largest known node id. `plan` shows the node
+/// ids of a blob only if the blob has no other objects. This check comes before anything is written.
 fn check_room_for_plan(plan: &BlobPlan, index: &Path) -> Result<()> {
     let has = index.metadata().map_or(0, |metadata| metadata.len()) / ENTRY;
     let of_nodes = plan.entries.iter();

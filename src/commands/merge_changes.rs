@@ -32,9 +32,9 @@ options! {
         /// highest version. Of several changes with that version, it is the one with the latest timestamp.
         simplify: bool,
         /// With `simplify`, whether the change files belong to several extracts and cover the same period. In this case
-        /// the order of the files has no meaning. Among changes with the same version and time, a modification is
-        /// preferred to a creation, and a creation to a deletion, because an object that left one extract and entered
-        /// another still exists.
+        /// the order of the files has no meaning. An object that left one extract and entered another still exists. So
+        /// among changes with the same version and time, a modification is preferred to a creation, and a creation to a
+        /// deletion.
         of_extracts: bool,
         /// The attribute `generator` of the output. If `None`, the name and version of this program.
         generator: Option<String>,

@@ -49,10 +49,11 @@
 //! A blob that is copied without being decoded is checked only with
 //! [`WriteOptions::verify`](crate::WriteOptions::verify).
 
-/// Declares options: fields that are given when the options are created, and fields that have a default. For each field
-/// with a default, declares a method of the same name that sets the field, which is the only way for users to set it.
-/// Fields of `internal` have a default, too, but no method. A default that is not written is [`Default::default`]. With
-/// `new`, declares the constructor, whose documentation says what the defaults mean, and derives the usual traits.
+/// Declares a struct with the options of a command. The fields before `setters` are given when the options are created.
+/// Each field in `setters` has a default, and a method of the same name that sets the field. Users can set the field
+/// only with this method. Each field in `internal` has a default, but no method. A default that is not written is
+/// [`Default::default`]. With `new`, also declares the constructor, and derives `Debug` and `Clone`. The documentation
+/// of the constructor says what the defaults mean.
 macro_rules! options {
     (@default) => { Default::default() };
     (@default $default:expr) => { $default };

@@ -13,8 +13,8 @@ pub(super) struct ObjectCensus {
     /// Whether the added objects are out of canonical order. The objects within a blob that was counted by
     /// [`of_blob`](Self::of_blob) are not compared with each other.
     pub is_unordered: bool,
-    /// The keys of the first and the last object; `None` if there are no objects. Also `None` for the counts that
-    /// [`of_blob`](Self::of_blob) makes of a blob whose objects are not in order.
+    /// The keys of the first and the last object; `None` if there are no objects or the keys are unknown.
+    /// [`of_blob`](Self::of_blob) treats the keys as unknown if the objects of the blob are not in order.
     ends: Option<(TypeThenId, TypeThenId)>,
 }
 
@@ -64,7 +64,7 @@ impl ObjectCensus {
         counts.add_object(&object.info, [object.tags.len(), references]);
     }
 
-    /// Adds the counts of further objects, which directly follow the objects that were added before.
+    /// Adds the counts of the next objects. They must directly follow the objects that were added before.
     pub fn merge(&mut self, next: &Self) {
         if let Some(ends) = next.ends {
             self.extend_ends(ends);

@@ -1,5 +1,5 @@
-//! Makes the change files that update extracts, from the changes of the file from which the extracts were cut out (the
-//! planet).
+//! Makes the change files that update extracts. All extracts were cut out from one file, the planet. The change files
+//! are made from the changes of the planet.
 //!
 //! An object can change in an extract only if the object itself changed, or if another changed object decides whether
 //! the extract has it. For example, a node that moved into a region or out of it decides this for its ways, for the
@@ -61,8 +61,8 @@ options! {
     pub struct Options {
         /// The planet after the changes: the file from which the regions are cut out.
         pub planet: PathBuf,
-        /// The change files that were applied to the planet. Objects that are not in these files must be as they were
-        /// when the extracts were cut out.
+        /// The change files that were applied to the planet. All other objects must be as they were when the extracts
+        /// were cut out.
         pub changes: Vec<PathBuf>,
         /// The regions.
         pub regions: Vec<RegionBefore>,
@@ -116,9 +116,10 @@ pub enum RegionOutcome {
 /// of these objects. For a region within another region, reads only the blobs that may have one of the objects found in
 /// the extract of the outer region. In the planet, reads the blobs with changed nodes, all ways, and the blobs with
 /// nodes of affected ways. If a region keeps relations, also reads the relations of the planet, twice if a region
-/// completes relations. Then, in the planet and the extracts, reads the blobs that may have an object which decides
-/// about affected objects, and the blobs with objects that may enter or leave a region. The ways of the planet are read
-/// once more if a way left a region although only its nodes changed: another way may keep these nodes.
+/// completes relations. In the planet and the extracts, also reads the blobs that may have a deciding object, and the
+/// blobs with objects that may enter or leave a region. The presence of a deciding object in a region decides whether
+/// the region keeps an affected object. The ways of the planet are read once more if a way left a region although only
+/// its nodes changed: another way may keep these nodes.
 ///
 /// A region has to be cut out anew if the planet or the region's extract is a history file, is not in canonical order,
 /// may have an object twice, or has locations in its ways. It also has to be cut out anew if its extract contradicts
@@ -141,8 +142,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Vec<RegionOutcome>> {
     update_regions(options, |_| changed_ids(&options.changes, ctx), ctx)
 }
 
-/// Does the same as [`run`], but with the changes of a step instead of [`Options::changes`]. All regions have to be cut
-/// out anew if the planet is not in the state that the step led to.
+/// Does the same as [`run`], but with the changes of a step instead of [`Options::changes`]. If the planet is not in
+/// the state after the step, all regions have to be cut out anew.
 pub(crate) fn run_with_step(
     options: &Options,
     step: &PlanetStep,
@@ -234,8 +235,8 @@ struct RegionUpdate<'a> {
     directory: PathBuf,
     /// The number of objects of each extract.
     counts: Vec<u64>,
-    /// The regions whose extracts can be used. The second value is a region that is earlier in the list and whose
-    /// extract has all objects of the region's extract; `None` if there is no such region.
+    /// The regions whose extracts can be used, as pairs `(region, outer)`. The extract of `outer` has all objects of
+    /// the extract of `region`, and `outer` comes earlier in the list. `outer` is `None` if there is no such region.
     order: Vec<(usize, Option<usize>)>,
     outcomes: Vec<Option<RegionOutcome>>,
     ctx: &'a Context,
@@ -340,7 +341,7 @@ impl RegionUpdate<'_> {
         Ok(())
     }
 
-    /// Finds the extracts that can be used, and for each of them the smallest other extract that has all of its
+    /// Finds the extracts that can be used. For each of them, finds the smallest other extract that has all of its
     /// objects.
     fn find_usable_extracts(&mut self) -> Result<()> {
         let mut extracts: Vec<(usize, Option<i64>)> = Vec::new();
@@ -482,8 +483,8 @@ impl RegionUpdate<'_> {
         Ok(written)
     }
 
-    /// Finds, for each node in `nodes`, the regions that contain it. Looks up the nodes in the planet, except those
-    /// that were looked up before.
+    /// Finds, for each node in `nodes`, the regions that contain it. Looks up only those nodes in the planet that were
+    /// not looked up before.
     fn find_regions_of_nodes(
         &self,
         name: &'static str,
@@ -518,8 +519,8 @@ impl RegionUpdate<'_> {
 
     /// Records which extracts have the unchanged objects that decide about other objects.
     fn read_unchanged_objects(&mut self, affected: &Affected) -> Result<()> {
-        // A region that completes relations may keep ways that have no node in the region, so the ways are looked up in
-        // its extract.
+        // A region that completes relations may keep a way without any node in the region. The extracts therefore have
+        // to be searched for the ways.
         let reads_ways = self.regions.completes_relations();
         if !reads_ways {
             (self.before).add_unchanged_ways(&affected.unchanged_ways, self.regions);

@@ -38,7 +38,7 @@ pub const MAX_SHRINK: u8 = 20;
 /// A region that is kept up to date.
 #[derive(Debug, Clone)]
 pub struct FollowedRegion {
-    /// The name, which is the path of the extract within the directory, without `.osm.pbf`.
+    /// The name: the path of the extract within the directory, without `.osm.pbf`.
     pub name: String,
     /// The area of the region.
     pub shape: Shape,
@@ -54,7 +54,7 @@ options! {
         /// The file from which all regions are cut out. Its header states the time up to which the file has all
         /// changes.
         pub planet: PathBuf,
-        /// The directory with the files of all regions, which is created if it does not exist.
+        /// The directory with the files of all regions. It is created if it does not exist.
         pub directory: PathBuf,
         /// The regions.
         pub regions: Vec<FollowedRegion>,
@@ -112,8 +112,8 @@ impl Options {
         region.strategy.as_ref().unwrap_or(&self.strategy)
     }
 
-    /// Fails if there is no region, or if a file of a region would have the same path as a file of another region or as
-    /// the planet.
+    /// Fails if there is no region, or if the name of a region is invalid. Also fails if two regions, or a region and
+    /// the planet, would have a file with the same path.
     fn check(&self) -> Result<()> {
         if self.regions.is_empty() {
             return Err(Error::Usage("no region was given".into()));
@@ -234,20 +234,20 @@ impl PlanetState {
 
 /// Brings the extracts of all regions up to date with the planet, and writes change files from one state to the next.
 ///
-/// For each region `NAME`, the directory has the extract `NAME.osm.pbf`, its polygon `NAME.poly`, and `NAME-updates`,
-/// which is a replication server: `state.txt`, and a change file with its state for each run that found a newer planet.
-/// `index.json` and, with the feature `pages`, `index.html` list all regions. The first run makes a region with the
-/// sequence number 0.
+/// For each region `NAME`, the directory has the extract `NAME.osm.pbf`, its polygon `NAME.poly`, and the directory
+/// `NAME-updates`. `NAME-updates` is a replication server: it has `state.txt`, and a change file with its state for
+/// each run that found a newer planet. `index.json` and, with the feature `pages`, `index.html` list all regions. The
+/// first run makes a region with the sequence number 0.
 ///
 /// An extract has exactly the objects that [`extract`](crate::commands::extract) gives. Applying a change file to the
-/// previous extract gives the new one. Objects that enter the region are created with all objects that complete them,
-/// and objects that leave the region are deleted. A deletion has the version of the object that is deleted, so that the
-/// object can come back as it was.
+/// previous extract gives the new one. A change file creates the objects that enter the region, together with all
+/// objects that complete them. It deletes the objects that leave the region. A deletion has the version of the deleted
+/// object, so that a later change file can create the object again with the same version.
 ///
-/// With [`Options::step`], [`region_changes`](crate::commands::region_changes) makes the change file of a region, which
-/// is then applied to the region's extract. This is done if the index says that the extract is of the state before the
-/// step, and if neither the area nor the strategy changed. All other regions are cut out, in as few passes as possible,
-/// and compared with their previous extracts. The results are the same.
+/// With [`Options::step`], [`region_changes`](crate::commands::region_changes) makes the change file of a region. The
+/// change file is then applied to the region's extract. This is done if the index says that the extract is of the state
+/// before the step, and if neither the area nor the strategy changed. All other regions are cut out, in as few passes
+/// as possible, and compared with their previous extracts. The results are the same.
 ///
 /// The files of a region are published one after the other: the change file, its state, the extract, and `state.txt`.
 /// If a run is killed, the next run continues its work. Two runs for the same directory exclude each other.
@@ -316,8 +316,8 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 /// The hidden directory for files that are not published yet.
 struct WorkDirectory {
     path: PathBuf,
-    /// A directory within `path`, which has the files. It is removed even if a signal ends the program. `None` only
-    /// while the value is dropped.
+    /// The directory of the files, within `path`. It is removed even if a signal ends the program. `None` only while
+    /// the value is dropped.
     scratch: Option<ScratchDirectory>,
 }
 

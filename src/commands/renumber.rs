@@ -44,8 +44,8 @@ options! {
         /// The kinds of objects that get new ids. References to objects of other kinds stay.
         kinds: KindSet = KindSet::ALL,
         /// The first new ids of nodes, ways and relations. The caller must not pass 0; this is not checked. From a
-        /// negative first id, new ids count downwards. If `None`, the first ids that `directory` records are used, or 1
-        /// for each kind if `directory` records none.
+        /// negative first id, new ids count downwards. `None` for the first ids that `directory` records. If it records
+        /// none, the first ids are 1.
         start: Option<[i64; 3]>,
         /// The directory that keeps the map of ids from one run to the next; `None` to keep no map.
         directory: Option<PathBuf>,
@@ -101,9 +101,12 @@ pub struct Summary {
 ///
 /// # Memory
 ///
-/// The [base memory](crate::commands#memory), and the ids of all kinds: between 1 bit and 2 bytes per id, and 6 % more.
-/// About 40 bytes for each object that is referenced but not in the file, and for each id that was added to the map
-/// after the first run. 8 bytes for each reference from a relation to a relation.
+/// The [base memory](crate::commands#memory), and in addition:
+///
+/// - for the ids of all kinds: between 1 bit and 2 bytes per id, and 6 % more;
+/// - for each object that is referenced but not in the file: about 40 bytes;
+/// - for each id that was added to the map after the first run: about 40 bytes;
+/// - for each reference from a relation to a relation: 8 bytes.
 ///
 /// # Errors
 ///
@@ -192,7 +195,8 @@ struct Renumbering<'f> {
 
 impl<'f> Renumbering<'f> {
     /// Assigns new ids to the objects of one kind, and collects their references to objects that are not in the file.
-    /// Must be called for nodes before ways, and for ways before relations, so that references can be looked up.
+    /// Looks up references among the ids of the kinds before. Must therefore be called for nodes first, then for ways,
+    /// and then for relations.
     fn assign_ids_to_kind(&mut self, kind: ObjectKind) -> Result<()> {
         use ObjectKind::{Node, Relation, Way};
         let (fresh, kinds) = (SharedIdSet::default(), self.options.kinds);
@@ -310,10 +314,10 @@ struct Orphaned {
     undecided: Vec<i64>,
 }
 
-/// Returns the ids of the nodes that the ways of a block refer to but that have no new id, in the order of the
-/// references.
+/// Looks up the node references of the ways of a block in `known`. Returns the ids that have no new id, in the order of
+/// the references.
 fn unknown_nodes(block: &Block<'_>, known: &Numbering) -> FormatResult<Vec<i64>> {
-    // The sizes are checked first, because the unknown nodes of a way that is too large may not fit into memory.
+    // Checks the sizes first. The unknown nodes of a way that is too large may not fit into memory.
     block.check_way_sizes()?;
     let (mut found, mut limit) = (Vec::new(), MANY);
     block.for_each_ref_batch(MANY, |refs, _| {

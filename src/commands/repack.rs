@@ -1,6 +1,6 @@
 //! `repack`: writes the same objects in blobs of another size or compression, or in another layout.
 //!
-//! Blobs that already have the requested size and compression are copied, unless the layout is spatial.
+//! Unless the layout is spatial, blobs of the requested size and compression are copied.
 
 mod id_table;
 mod relation_boxes;
@@ -70,10 +70,10 @@ pub struct Summary {
 /// requested compression, and if its objects form exactly one blob of the output.
 ///
 /// With [`Layout::Hilbert`], writes the objects of each kind along a Hilbert curve instead. The input must be in order,
-/// without history, and its ways must store the locations of their nodes. If its header does not say which nodes the
-/// file has, all locations that are known are first added to the ways, in a temporary file. Blobs of ways have a
-/// quarter of [`Options::objects_per_blob`] objects, blobs of relations a sixty-fourth. The table of contents has the
-/// boxes of all blobs, and a table of ids lists the blob of each object.
+/// without history, and its ways must store the locations of their nodes. If the header does not declare which nodes
+/// the file has, or if a blob has ways without locations, a temporary file is written first. Its ways have all known
+/// locations. Blobs of ways have a quarter of [`Options::objects_per_blob`] objects, blobs of relations a sixty-fourth.
+/// The table of contents has the boxes of all blobs, and a table of ids lists the blob of each object.
 ///
 /// # Memory
 ///
@@ -211,8 +211,8 @@ enum OutputPosition {
     /// The objects form exactly one blob of the output. That blob is full, or no further object of the same kind
     /// follows it directly.
     Fits,
-    /// The objects are written to new blobs. The value is the number of objects that the first of the new blobs has
-    /// before it gets these objects; `None` if this number is not known in advance.
+    /// The objects are written to new blobs. The value is the number of objects that the first of these blobs has
+    /// already; `None` if this number is not known in advance.
     After(Option<usize>),
 }
 
@@ -265,9 +265,10 @@ fn repack_items(plan: BlobPlan, objects_per_blob: usize, recompresses: bool) -> 
     items
 }
 
-/// Divides a block into blocks of one kind with up to `objects_per_blob` objects. The first block ends where it
-/// completes a blob that already has `before` objects. A block of one kind is returned unchanged if it need not be
-/// divided, or if `before` is not known.
+/// Divides a block into blocks of one kind with up to `objects_per_blob` objects. `before` is the number of objects
+/// that the unfinished blob of the output has already. The first block has at most `objects_per_blob - before` objects,
+/// so that it completes this blob. Returns a block of one kind unchanged if it fits into the unfinished blob, or if
+/// `before` is `None`.
 fn divide_block(
     payload: &[u8],
     before: Option<usize>,

@@ -43,7 +43,7 @@ options! {
     }
     new(input: impl Into<PathBuf>, output: OutputOptions);
     setters {
-        /// The treatment of strings that are not UTF-8, or have characters that XML 1.0 does not allow.
+        /// The treatment of strings that are not UTF-8, and of strings with characters that XML 1.0 does not allow.
         invalid_utf8: InvalidUtf8,
         /// Another file in any format. Objects that the damaged file may have lost, judged by their ids, are taken from
         /// it.
@@ -55,12 +55,11 @@ options! {
 
 /// Writes a valid, sorted file of all objects that can be saved of a damaged file.
 ///
-/// Blobs that are whole are copied. Of a blob whose content is damaged, the objects that can be read are written anew.
-/// After damage, the next frame is searched for at every byte. Several header blobs (concatenated files) become one. If
-/// the objects are not in order, they are sorted, and of several versions of an object the newest is kept, unless the
-/// file is a history. A file that is compressed with gzip, bzip2 or zstd as a whole is unpacked first, up to the first
-/// damage. Of a file in another format (OSM XML, OsmChange, OPL, o5m, o5c), the objects that stand before the first
-/// damage are saved.
+/// Blobs that are whole are copied. If the content of a blob is damaged, its readable objects are written anew. After
+/// damage, the next frame is searched for at every byte. Several header blobs (concatenated files) become one. Objects
+/// that are not in order are sorted. Unless the file is a history file, sorting keeps only the newest version of an
+/// object. A file that is compressed with gzip, bzip2 or zstd as a whole is unpacked first, up to the first damage.
+/// From a file in another format (OSM XML, OsmChange, OPL, o5m, o5c), the objects before the first damage are saved.
 ///
 /// # Memory
 ///

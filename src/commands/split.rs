@@ -65,9 +65,9 @@ pub struct Part {
 
 /// Divides a file into parts, which together have all objects of the file, in the same order.
 ///
-/// Each part is a complete PBF file with a table of contents. Blobs are copied, except at the end of each part, where
-/// the last objects are re-encoded in blobs that also hold the table of contents. The parts get their names together,
-/// when all of them are complete.
+/// Each part is a complete PBF file with a table of contents. Blobs are copied. Objects are re-encoded only at the end
+/// of each part, because the last blobs also contain the table of contents. The parts get their names together, when
+/// all of them are complete.
 ///
 /// # Memory
 ///

@@ -64,9 +64,9 @@ const TOWNS_PER_ITEM: u64 = 8;
 
 /// Generates a data set and its change files.
 ///
-/// Reads nothing. Writes one file, in canonical order, and after it the change files and their state files into a
-/// directory, which is created if it does not exist. Existing change files are overwritten if the output is a file that
-/// may be overwritten.
+/// Reads nothing. Writes one file in canonical order. With [`Options::changes`], then writes the change files and their
+/// state files into a directory, and creates the directory if it does not exist. Existing change files are overwritten
+/// if the output is a file that may be overwritten.
 ///
 /// # Memory
 ///

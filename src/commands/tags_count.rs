@@ -73,7 +73,7 @@ pub struct TagCount {
 pub struct Summary {
     /// The keys and tags whose counts are within the limits, in the order of [`Options::order`].
     pub tags: Vec<TagCount>,
-    /// The number of distinct keys and tags that were counted, including those whose counts are not within the limits.
+    /// The number of distinct keys and tags that were counted, whether or not their counts are within the limits.
     pub distinct: u64,
 }
 

@@ -54,9 +54,9 @@ pub struct Summary {
     /// The size of the output, and the numbers of input blobs that were copied, skipped and rewritten.
     #[serde(flatten)]
     pub kept: WriteSummary,
-    /// The number of objects that were kept because of their tags. If [`Options::omit_referenced`] is set, each version
-    /// of an object counts. In this case, `matched` is 0 if the output contains a copied blob whose number of objects
-    /// is not known.
+    /// The number of objects that were kept because of their tags. With [`Options::omit_referenced`], each version of
+    /// an object counts, and blobs may be copied without decoding them. `matched` is then 0 if the number of objects in
+    /// a copied blob is not known.
     pub matched: u64,
     /// The number of referenced objects that are not in the file; 0 if referenced objects are left out. A node is not
     /// missing if a kept way stores its location.
@@ -320,8 +320,9 @@ struct KeptReferences<'k> {
     added: &'k IdSets,
     /// The selection of objects that are kept only because other objects refer to them: whole, or without their tags.
     only_referenced: Selected,
-    /// Whether the ids of the referenced objects in the file are collected. Otherwise the objects are counted. A count
-    /// is not enough if an object may occur more than once, or if ways may store locations of missing nodes.
+    /// Whether the ids of the referenced objects in the file are collected. Otherwise the objects are only counted. The
+    /// ids are needed if an object may occur more than once, or if ways may store locations of nodes that the file
+    /// lacks.
     collects_ids: bool,
     /// The nodes whose locations are stored in kept ways; `None` if ways store no locations of nodes that the file
     /// lacks.

@@ -109,11 +109,11 @@ struct ObjectVersion {
 
 /// Writes the versions of objects that were valid at a time or in a period.
 ///
-/// Reads one file, a history file or current data. A blob is decoded unless the statistics in its entry show that all
-/// or none of its versions are wanted. A file that is not in canonical order is first sorted into a temporary file in
-/// the directory of the output. Writes one file: current data for [`When::At`], a history file for [`When::Between`].
-/// With [`Options::locations_on_ways`], the snapshot is first written to a temporary file in the directory of the
-/// output.
+/// Reads one file, a history file or current data. A blob is not decoded if the statistics in its entry show that all
+/// of its versions are wanted, or that none is. A file that is not in canonical order is first sorted into a temporary
+/// file in the directory of the output. Writes one file: current data for [`When::At`], a history file for
+/// [`When::Between`]. With [`Options::locations_on_ways`], the snapshot is first written to a temporary file in the
+/// directory of the output.
 ///
 /// # Memory
 ///
@@ -235,8 +235,8 @@ fn filter(options: &Options, ctx: &Context) -> Result<WriteSummary> {
 
 /// Returns the header of the output.
 fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
-    // The output may lack nodes of its ways, because a node can be deleted after the last edit of a way that refers to
-    // it.
+    // A node can be deleted after the last edit of a way that refers to it. The output may therefore lack nodes of its
+    // ways.
     let mut header = header_of_part(file.header.clone(), false);
     let is_snapshot = matches!(options.when, When::At(_));
     header.set_required(feature::HISTORY, !is_snapshot);
@@ -257,8 +257,8 @@ fn header(file: &PbfFile, options: &Options) -> HeaderBlock {
     header
 }
 
-/// Selects the wanted versions of a block. `next` returns the version that follows the last version of the block in the
-/// file, if both may belong to the same object.
+/// Selects the wanted versions of a block. `next` is called at the end of the block. It returns the version that
+/// follows in the file, or `None` if that version cannot belong to the last object of the block.
 fn select_versions(
     block: &Block<'_>,
     when: When,
@@ -310,8 +310,8 @@ impl<'b> Versions<'b> {
     }
 }
 
-/// A search for the version that follows the last version of a blob, if an object may have versions in this blob and in
-/// the next one.
+/// A search for the version that follows the last version of a blob. The search is needed only if an object may have
+/// versions in both this blob and the next one.
 struct Continued<'f> {
     file: &'f PbfFile,
     ctx: &'f Context,
@@ -337,8 +337,8 @@ impl<'f> Continued<'f> {
         self.next.contains_key(&entry.offset)
     }
 
-    /// Returns the first version in the blob after the blob of `entry`. `None` if this version cannot belong to the
-    /// last object in the blob of `entry`, or if the next blob cannot be read.
+    /// Returns the first version in the blob that follows the blob of `entry`. Returns `None` if no object can have
+    /// versions in both blobs, or if the next blob cannot be read.
     fn next(&self, entry: &BlobEntry) -> Option<ObjectVersion> {
         let next = self.next.get(&entry.offset)?;
         let mut reader = BlobDecoder::new(&self.file.input, self.ctx);

@@ -103,11 +103,11 @@ options! {
         max_age: i64 = 90 * 86_400,
         /// The end of the wanted changes. Without an end, the file is updated to the newest state.
         end: End,
-        /// The region to which the changes are cut before they are applied, so that an extract does not grow by the
-        /// changes outside of it. All objects of the file stay in the file. From the changes, the file gets those
-        /// further objects that the strategy selects: nodes in the region, ways with a node in the region, and
-        /// relations with a member that the file has or gets. With the strategies that complete ways, the file also
-        /// gets the changed nodes of all its ways. A region in which the file has no object is an error.
+        /// The region to which the changes are cut before they are applied, and the strategy of the cut. Without a cut,
+        /// an extract would grow by objects outside of its region. All objects of the file stay in the file. The
+        /// strategy selects further objects of the changes for the file: nodes in the region, ways with a node in the
+        /// region, and relations with a member that the file has or gets. With the strategies that complete ways, the
+        /// file also gets the changed nodes of all its ways. A region in which the file has no object is an error.
         clip: Option<(Shape, Strategy)>,
         /// The rules that change the tags of the objects in the changes, before the changes are applied. The same rules
         /// must have changed the tags of the file.
@@ -447,7 +447,7 @@ fn seconds_between(from: i64, to: i64) -> i64 {
     to.saturating_sub(from).max(0)
 }
 
-/// Warns if the newest state of the server lies in the future, because a file with that state would miss changes.
+/// Warns if the newest state of the server lies in the future. A file with such a state would miss changes.
 fn warn_of_state_in_future(ladder: &Ladder<'_>, ctx: &Context) {
     let (server, newest) = ladder.finest_server();
     if newest.timestamp > now().saturating_add(CLOCK_ERROR) {

@@ -96,8 +96,8 @@ mod entry {
         }
     }
 
-    /// Joins the entries of two successive codes. Returns `None` if they cannot be joined, for example because both
-    /// codes together have more bits than an index.
+    /// Joins the entries of two successive codes. Returns `None` if they cannot be joined. For example, the two codes
+    /// may have more bits than an index.
     pub fn join(first: u16, second: u16) -> Option<u16> {
         let bits = skipped_bits(first) + skipped_bits(second);
         let fits = skipped_bits(first) + code_len(second) <= INDEX_BITS;
@@ -277,9 +277,8 @@ impl Tables {
         self.literals.fill(&mut self.singles[..], entry::literal)?;
         for (index, joined) in literals.iter_mut().enumerate() {
             *joined = self.singles[index];
-            // The shift fills the upper bits of the index with zeros, because the bits of the stream that belong there
-            // are unknown. `join` refuses a code that includes one of these bits, because such a code does not fit into
-            // the index.
+            // The shift fills the upper bits of the index with zeros. The bits that follow in the stream are unknown.
+            // `join` refuses a code that includes one of them, because such a code does not fit into the index.
             while let Some(longer) = entry::join(
                 *joined,
                 self.singles[index >> entry::skipped_bits(*joined).min(INDEX_BITS)],
@@ -299,10 +298,12 @@ impl EndFinder {
     /// Finds the ends of `streams`, and appends them to `ends`. The last byte of each slice must belong to the last
     /// block of its stream. Returns `None` if a stream is damaged or incomplete.
     ///
-    /// The codes of the last block are walked over only if its end-of-block code is all zeros. Otherwise the end of the
-    /// block follows from the last set bit of the stream, because that bit belongs to the end-of-block code, and only
-    /// zeros fill the last byte. Two streams are walked over alternately, so that the processor works on both at once:
-    /// within one stream, the position of a code is known only after the code before it has been decoded.
+    /// The codes of the last block are walked over only if its end-of-block code is all zeros. Otherwise, the last set
+    /// bit of the stream belongs to the end-of-block code, because only zeros fill the last byte. The end of the block
+    /// follows from the position of this bit.
+    ///
+    /// Two streams are walked over alternately, so that the processor works on both at once. Within one stream, the
+    /// position of a code is known only after the code before it has been decoded.
     pub(crate) fn find(&mut self, streams: &[&[u8]], ends: &mut Vec<DeflateEnd>) -> Option<()> {
         let start = ends.len();
         let unknown = DeflateEnd {

@@ -57,8 +57,8 @@ impl Tree {
             .extend(occurring.map(|(symbol, &count)| (count, symbol)));
         self.leaves.sort_unstable();
         if self.leaves.len() < 2 {
-            // Two symbols get a code even if fewer occur, because a code of one symbol is incomplete. One of the two is
-            // symbol 0. The other is the symbol that occurs, or symbol 1 if no symbol or only symbol 0 occurs.
+            // A code of one symbol would be incomplete, so two symbols get a code: symbol 0, and the symbol that
+            // occurs. If no symbol or only symbol 0 occurs, symbols 0 and 1 get a code.
             let only = self.leaves.first().map_or(1, |leaf| usize::from(leaf.1));
             (lens[0], lens[only.max(1)]) = (1, 1);
             return;

@@ -39,9 +39,9 @@ pub(crate) struct LiteralEncoder {
 const RUN: u16 = 1 << 15;
 
 impl LiteralEncoder {
-    /// Writes `bytes` to the start of `out` as a block that is not marked as the last, and returns the length of the
-    /// block in bits. Returns `None` if `out` is too short. Also returns `None` if many sequences of `bytes` repeat,
-    /// because a compressor with matches is likely to do better then.
+    /// Writes `bytes` to the start of `out` as a block that is not marked as the last block. Returns the length of the
+    /// block in bits. Returns `None` if `out` is too short. Also returns `None` if many sequences of `bytes` repeat.
+    /// Such bytes are likely to become shorter with matches.
     pub(crate) fn encode(&mut self, bytes: &[u8], out: &mut [u8]) -> Option<usize> {
         if self.repeats.are_many_in(bytes) {
             None
@@ -113,8 +113,8 @@ impl LiteralEncoder {
             .rposition(|symbol| lens_of_lengths[*symbol] > 0)?
             .max(3)
             + 1;
-        // The header begins with a 0 bit, which means that this block is not the last one. The type of the block
-        // (dynamic codes) and the numbers of codes follow.
+        // The lowest bit of `0b100` is 0: this is not the last block. The other two bits are the type of the block, 2
+        // (dynamic codes). The numbers of codes follow.
         out.put(0b100, 3);
         out.put(
             (lens.len() - DISTANCES.len() - (END_OF_BLOCK + 1)) as u64,

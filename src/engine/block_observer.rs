@@ -4,7 +4,7 @@ use crate::error::FormatResult;
 use crate::formats::ChangeSet;
 use crate::pbf::{BlobEntry, Block, WayNodes};
 
-/// A search that receives the blocks which another command decodes, so that no blob is decoded twice.
+/// A search in the blocks that another command decodes. The search does not have to decode them again.
 pub(crate) trait BlockObserver: Sync {
     /// Receives a block of the base file, before `changes` are applied to it. `refs` is `None` if the references of the
     /// ways have not been decoded. Blobs may come in any order and from any thread.

@@ -44,7 +44,7 @@ enum JobSource {
     Compressed(Input, BlobEntry),
 }
 
-/// A chunk that cannot be written yet, because it or an earlier chunk of the output is not encoded yet.
+/// A chunk in the queue of an output. The chunk itself or an earlier chunk of the queue is not encoded yet.
 enum Waiting {
     Copy(Input, BlobEntry),
     Frames(Vec<EncodedFrame>),
@@ -63,9 +63,9 @@ impl Waiting {
     }
 }
 
-/// A [`PbfWriter`] that also accepts small blocks. Consecutive small blocks of one kind are joined into a full block,
-/// which a thread of [`Encoders`] encodes while the caller continues. The boundaries between full blocks depend on the
-/// sequence of calls alone, not on timing.
+/// A [`PbfWriter`] that also accepts small blocks. Consecutive small blocks of one kind are joined into a full block. A
+/// thread of [`Encoders`] encodes the full block while the caller continues. The boundaries between full blocks depend
+/// only on the sequence of calls, not on timing.
 pub(crate) struct BlockPacker {
     writer: PbfWriter,
     encoders: Rc<Encoders>,
@@ -158,7 +158,7 @@ impl BlockPacker {
         Ok(())
     }
 
-    /// Ends the block that is being joined, even if it is not full, and hands it to an encoder thread.
+    /// Ends the current block, even if it is not full, and hands it to an encoder thread.
     pub(crate) fn end_block(&mut self) -> Result<()> {
         let slices = std::mem::take(&mut self.slices);
         (self.count, self.bytes) = (0, 0);
@@ -169,8 +169,8 @@ impl BlockPacker {
         self.queue_chunk(Waiting::Encoded(frames))
     }
 
-    /// Queues a chunk. Then writes chunks from the front of the queue, until the first one that is not encoded yet. If
-    /// the queue is full, waits for that chunk.
+    /// Queues a chunk. Then writes the encoded chunks at the front of the queue. While the queue is full, also waits
+    /// for its first chunk and writes it.
     fn queue_chunk(&mut self, chunk: Waiting) -> Result<()> {
         self.waiting.push_back(chunk);
         while let Some(chunk) = self.waiting.pop_front() {

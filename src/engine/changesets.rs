@@ -25,7 +25,7 @@ pub(crate) enum Placement {
 }
 
 /// Writes the changesets of a text input to the output. `file` is the PBF file that was converted from the text input.
-/// Does nothing if the changesets do not belong to `place`, or if the output format cannot hold changesets.
+/// Does nothing if the changesets belong to the other [`Placement`], or if the output format cannot hold changesets.
 pub(crate) fn put(
     file: &PbfFile,
     place: Placement,

@@ -397,8 +397,8 @@ impl ElementReader {
     }
 
     /// Folds all objects on all cores into states, at most one per thread, and returns the states. Each state covers an
-    /// arbitrary set of blobs, in an arbitrary order. The result of merging the states must not depend on which blobs a
-    /// state covers, and in which order.
+    /// arbitrary set of blobs, in an arbitrary order. The caller has to merge the states in such a way that the result
+    /// is the same for every distribution and every order of the blobs.
     ///
     /// ```no_run
     /// use pbfhogg::ElementReader;

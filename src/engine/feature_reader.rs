@@ -70,10 +70,9 @@ pub enum Geometry {
 /// A function that chooses the [`Form`] of an object by its kind and tags.
 type Select = dyn Fn(ObjectKind, &[(&str, &str)]) -> Form + Send + Sync;
 
-/// Reads objects with their geometries from a file in any format. If the header declares locations in ways, these are
-/// used, and nodes are looked up only for ways that lack a location. Otherwise all nodes are looked up, and the
-/// location that a way stores is used only for a node that is not in the file. Areas are assembled by the even-odd
-/// rule.
+/// Reads objects with their geometries from a file in any format. If the header declares locations in ways, the stored
+/// locations are used, and nodes are looked up only for ways that lack a location. Otherwise all nodes are looked up. A
+/// way's stored location is used only if the file lacks the node. Areas are assembled by the even-odd rule.
 ///
 /// The file must hold current data, not a history. Unless all ways store locations, the locations of all nodes are kept
 /// in memory, which needs 8 bytes per node if the file is sorted; see [`IndexType`].

@@ -44,8 +44,8 @@ pub(crate) struct FilterItem {
     pub entry: BlobEntry,
     /// The indices of the outputs that keep all objects of the blob.
     pub copied_to: Vec<u32>,
-    /// Whether the objects of the blob have to be visited, because outputs that are not in `copied_to` may keep some of
-    /// them.
+    /// Whether outputs that are not in `copied_to` may keep some objects of the blob. If so, the objects have to be
+    /// visited.
     pub is_visited: bool,
     /// Whether the payload is transformed before it is written.
     pub is_transformed: bool,

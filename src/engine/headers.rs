@@ -67,8 +67,8 @@ impl KeptField {
         })
     }
 
-    /// Removes the field from a header. If the field is the order of objects, the writer may declare this order again,
-    /// because it checks whether the objects are in order.
+    /// Removes the field from a header. A removed declaration of the order may come back: the writer checks whether the
+    /// objects are in order, and declares the order if they are.
     fn clear(self, header: &mut HeaderBlock) {
         match self {
             Self::ReplicationTimestamp => header.replication_timestamp = None,
@@ -204,8 +204,8 @@ impl HeaderOptions {
         }
     }
 
-    /// Whether the options affect the replication state, because they set or remove it, or because they do not inherit
-    /// all fields of the input.
+    /// Whether the options may change the replication timestamp or sequence number. They may if they set or remove one
+    /// of the two, or do not inherit all fields of the input.
     pub(crate) fn may_change_replication(&self) -> bool {
         self.inherited != InheritedFields::All
             || self.set.iter().any(|option| {

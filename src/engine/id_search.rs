@@ -7,7 +7,8 @@ use crate::osm::ObjectKind;
 use crate::pbf::BlobEntry;
 use crate::runtime::Context;
 
-/// Tells whether a blob may contain wanted objects, by its id range and by the file's table of ids, if there is one.
+/// A test for blobs that may contain wanted objects. It uses the id range of the blob and, if the file has one, the
+/// table of ids.
 pub(crate) struct IdSearch<F> {
     is_met: F,
     /// The offsets of the blobs that may contain wanted objects according to the table of ids, in ascending order;

@@ -97,9 +97,9 @@ fn open_with_compression(path: &Path, compression: Compression, ctx: &Context) -
 
 /// Opens `input` as a PBF file. An input in a text format is converted to a temporary PBF compressed with
 /// `compression`. A change file becomes a history file, and its deletions become deleted versions. Any other text input
-/// becomes a history file if the file name or the context marks it as a history file, or if the input has deleted
-/// versions or several versions of an object. Changesets are left out without a warning; [`PbfFile::changesets`] has
-/// their number.
+/// becomes a history file if its name or the context marks it as history. It also becomes a history file if it has
+/// deleted versions or several versions of an object. Changesets are left out without a warning;
+/// [`PbfFile::changesets`] has their number.
 pub(crate) fn open_as_pbf(
     input: Input,
     format: Option<TextFormat>,

@@ -67,8 +67,8 @@ pub(crate) fn content_of(file: &PbfFile, ctx: &Context) -> Result<FileContent> {
     }
 }
 
-/// Returns the content of a file, if it is known without reading the objects. Returns `None` for a file that declares a
-/// history and whose name leaves the content open.
+/// Returns the content of a file, if it is known without reading the objects. Returns `None` if the file declares a
+/// history, and its name leaves the content open.
 fn evident_content(file: &PbfFile, ctx: &Context) -> Option<FileContent> {
     let text = &file.header.text;
     if text.is_change {
@@ -115,8 +115,8 @@ pub(crate) fn refuse_changes(file: &PbfFile, cause: &str, ctx: &Context) -> Resu
     Err(Error::file(file.input.path(), cause).advise(advice))
 }
 
-/// Fails if some of the files have current data and others have changes, because all objects together are then neither
-/// data nor changes. Decodes blobs as [`content_of`] does, but only if one of the files has current data.
+/// Fails if some of the files have current data and others have changes. Their objects together would be neither data
+/// nor changes. Decodes blobs as [`content_of`] does, but only if one of the files has current data.
 pub(crate) fn refuse_data_beside_changes(files: &[PbfFile], ctx: &Context) -> Result<()> {
     let is_data = |file: &&PbfFile| evident_content(file, ctx) == Some(FileContent::Data);
     let Some(data) = files.iter().find(is_data) else {
@@ -189,7 +189,7 @@ struct DeletionCounts {
 
 impl DeletionCounts {
     /// Adds deletions of a block, at most one for each object. Returns the first object of the block if it was counted
-    /// as a lone deletion, because the preceding block may have its earlier versions.
+    /// as a lone deletion. The preceding block may have earlier versions of this object.
     fn count(&mut self, block: &Block<'_>) -> FormatResult<Option<TypeThenId>> {
         let mut deleted: HashMap<TypeThenId, Deletion> = HashMap::new();
         let (mut objects, mut first) = (block.walk(), None);

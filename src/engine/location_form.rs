@@ -1,8 +1,9 @@
 //! The rule for the locations of ways: which locations a file has for the nodes of its ways, and which of these a
 //! command uses.
 //!
-//! The location of a node reference is, in this order: the location of the node, if the node is in the file or in the
-//! changes that are applied to it; the location that the way stores; unknown.
+//! If the node of a reference is in the file, or in the changes that are applied to the file, the location of the
+//! reference is that of the node. Otherwise it is the location that the way stores. If the way stores none, the
+//! location is unknown.
 
 use crate::file::{BlobPlan, PbfFile};
 use crate::osm::Location;
@@ -18,9 +19,9 @@ pub(crate) enum LocationForm {
     AllNodes,
     /// Ways store locations, and the header declares that the nodes which only ways need were left out.
     NeededNodes,
-    /// Some ways store locations, and the header does not declare which nodes the file has, or declares that the file
-    /// has some of the nodes that only ways need. Files to which other programs added locations, and files that were
-    /// merged from files of several forms, have this form.
+    /// Some ways store locations, and the file may have only some of the nodes of ways. The header says so, or does not
+    /// declare which nodes the file has. Files to which other programs added locations have this form. Files that were
+    /// merged from files of several forms have it, too.
     Mixed,
 }
 
@@ -30,8 +31,8 @@ impl LocationForm {
         Self::of_header(&file.header, plan.any_has(BlobFlags::LOCATIONS))
     }
 
-    /// Determines the form from a header. `has_locations` is set if a way is known to store locations, even if the
-    /// header does not declare it.
+    /// Determines the form from a header. `has_locations` tells whether a way is known to store locations. The header
+    /// need not declare this.
     pub(crate) fn of_header(header: &HeaderBlock, has_locations: bool) -> Self {
         let declares = |name| header.has(name);
         match (
@@ -68,8 +69,8 @@ impl LocationForm {
     }
 }
 
-/// Returns the location of a node reference. `node` is the location of the node if the file or the changes have it,
-/// `stored` is the location that the way stores.
+/// Returns the location of a node reference. `node` is the location of the node in the file or in the changes. `stored`
+/// is the location that the way stores.
 pub(crate) fn location_of_reference(
     node: Option<Location>,
     stored: Option<Location>,

@@ -74,7 +74,7 @@ impl GeometryMaker {
     }
 
     /// Returns the line of a way, without consecutive duplicates. `refs` and `locations` have the ids and the locations
-    /// of the nodes. Returns `None` if a node has no location, or if fewer than two points are left.
+    /// of the nodes. Returns `None` if a node has no location, or if the line would have fewer than two points.
     pub(crate) fn line_of_way(
         &mut self,
         id: i64,
@@ -161,8 +161,8 @@ impl GeometryMaker {
         }
     }
 
-    /// Returns the polygons of a relation; none if the relation is not a valid area, or if it is incomplete and left
-    /// out. `ways` has its member ways.
+    /// Returns the polygons of a relation; none if the relation is not a valid area. With [`Incomplete::LeaveOut`],
+    /// also returns none if a member way or one of its nodes is missing. `ways` has the member ways.
     pub(crate) fn polygons_of_relation<'m>(
         &mut self,
         id: i64,

@@ -20,9 +20,9 @@ use std::sync::Arc;
 pub struct ObjectSelection {
     /// The kinds of objects; `None` for all kinds.
     pub kinds: Option<KindSet>,
-    /// The box in which an object must lie. A way lies in the box if at least one of its nodes does, and a relation if
-    /// at least one member node or member way does. Members of members do not count. A box whose western edge lies east
-    /// of its eastern edge crosses the antimeridian.
+    /// The box in which an object must lie. A way lies in the box if at least one of its nodes does. A relation lies in
+    /// the box if at least one of its member nodes or member ways does. Member relations do not count. A box whose
+    /// western edge lies east of its eastern edge crosses the antimeridian.
     pub bbox: Option<Bbox>,
     /// The region in which an object must lie, by the same rules as for `bbox`. Points on the edges lie in the region.
     pub region: Option<Shape>,
@@ -149,13 +149,13 @@ impl PreparedSelection {
     }
 }
 
-/// Whether a blob may have objects of some kinds.
+/// Whether a blob may have objects of at least one of `kinds`.
 pub(super) fn may_have_kinds(entry: &BlobEntry, kinds: KindSet) -> bool {
     !entry.is_indexed() || !entry.kinds.intersection(kinds).is_empty()
 }
 
-/// Whether objects of a blob may lie in one of `boxes`. Always returns `true` if the blob is not known to have only
-/// nodes, or if its box is not known.
+/// Whether objects of a blob may lie in one of `boxes`. The box of a blob is compared only if the box is known, and the
+/// blob is known to have only nodes. The result for other blobs is always `true`.
 pub(super) fn may_have_objects_in(entry: &BlobEntry, boxes: &[Bbox]) -> bool {
     let has_only_nodes = entry.kinds.single() == Some(ObjectKind::Node);
     if !has_only_nodes || entry.bbox.is_empty() {

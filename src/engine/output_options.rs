@@ -105,8 +105,8 @@ impl OutputOptions {
     }
 
     /// Resolves [`BlobLocations::DropDeclared`] for an output with the objects of `files`. Ways lose their locations if
-    /// at least one file declares locations in ways. The header of the output is not enough to resolve the option,
-    /// because it declares locations only if all files do.
+    /// at least one file declares locations in ways. The header of the output cannot decide this: it declares locations
+    /// only if all files do.
     #[must_use]
     pub(crate) fn resolve_for_inputs(mut self, files: &[PbfFile]) -> Self {
         let is_located = |file: &PbfFile| file.header.has(feature::LOCATIONS);

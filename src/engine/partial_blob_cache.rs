@@ -1,5 +1,5 @@
-//! Caches the kept objects of blobs. The pass that selects objects fills the cache, and the pass that writes the
-//! objects takes them from the cache, so that a blob with few kept objects is read only once.
+//! Caches the kept objects of blobs. One pass selects the objects and fills the cache. A later pass takes the objects
+//! from the cache and writes them. Thus a blob with few kept objects is read only once.
 
 use super::payload_cache::PayloadCache;
 use crate::error::FormatResult;
@@ -30,8 +30,9 @@ impl PartialBlobCache {
         script: impl FnOnce() -> EditScript,
     ) -> FormatResult<()> {
         let is_little = kept > 0 && kept * MIN_RATIO <= entry.count as usize;
-        // An entry with a content hash is known to match its blob. A blob whose entry has no hash has to be decoded
-        // again when it is written, because only then is the entry compared with the blob.
+        // An entry with a content hash is known to match its blob. An entry without a hash is compared with its blob
+        // only when the objects are written. For this comparison, the blob has to be decoded again, so it is not
+        // cached.
         let is_true = entry.flags.has(BlobFlags::HASHED) && entry.kinds.single().is_some();
         if !is_little || !is_true || !self.0.has_room() {
             return Ok(());
@@ -45,8 +46,8 @@ impl PartialBlobCache {
         Ok(())
     }
 
-    /// Removes the blobs for which `is_complete` returns false. `is_complete` must return false if an output keeps
-    /// objects of the blob that were not cached.
+    /// Removes the blobs for which `is_complete` returns false. `is_complete` must return false for a blob if an output
+    /// keeps an object of the blob that was not cached.
     pub(crate) fn retain(&self, is_complete: impl Fn(&BlobEntry) -> bool) {
         self.0.retain(is_complete);
     }

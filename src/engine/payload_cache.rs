@@ -32,7 +32,7 @@ impl PayloadCache {
         self.left.load(Ordering::Relaxed) > 0
     }
 
-    /// Adds the payload of a blob. The first payload that does not fit is not added, nor is any payload after it.
+    /// Adds the payload of a blob if it fits. Once a payload does not fit, no further payload is added.
     pub(crate) fn add(&self, entry: &BlobEntry, payload: Vec<u8>) {
         let bytes = payload.capacity() as u64 + BYTES_PER_BLOB;
         let take = |left: u64| left.checked_sub(bytes);

@@ -168,8 +168,8 @@ fn members_in(
 
 /// The number of levels of nested relations that are followed one by one. Relations are hardly ever nested more deeply.
 const LEVELS: usize = 4;
-/// A level is followed on its own if its relations may be in at most 1/n of all blobs with relations, where n is this
-/// number.
+/// A divisor: a level is followed on its own if at most `n / PART_OF_BLOBS` blobs may contain its relations. `n` is the
+/// number of all blobs with relations.
 const PART_OF_BLOBS: usize = 8;
 
 /// Adds the members of the wanted relations, directly or through other relations, to `found`.

@@ -1,6 +1,6 @@
-//! Counts objects that occur again, which means that an earlier object has the same kind and id. Decoded objects in
-//! canonical order are compared with their neighbours. For blobs that are not decoded, only the repetitions that their
-//! entries prove are counted.
+//! Counts objects that occur again. An object occurs again if an earlier object has the same kind and id. Decoded
+//! objects in canonical order are compared with their neighbours. For blobs that are not decoded, only the repetitions
+//! that their entries prove are counted.
 
 use crate::error::{Advice, FormatResult};
 use crate::file::PbfFile;
@@ -84,7 +84,8 @@ impl RepeatedNeighbours {
 
 /// Finds objects that occur again in blobs that are not decoded. Uses only the entries of the blobs. An entry proves
 /// that its first and its last object are in the blob. A content hash proves that two blobs have the same objects. An
-/// entry whose ids do not ascend strictly, although they are in order, proves that an object occurs twice in the blob.
+/// entry with the flag [`BlobFlags::SORTED`] but without [`BlobFlags::UNIQUE_IDS`] proves that an object occurs twice
+/// in the blob.
 #[derive(Debug, Default)]
 pub(crate) struct ProvenRepeats {
     /// Whether the blobs are known to be in canonical order, so that only neighbours can have the same objects.

@@ -1,9 +1,9 @@
 //! Finds objects that occur twice in a file of current data, while a command reads the file. An object occurs again if
 //! an earlier object has the same kind and id.
 //!
-//! The entries of a table of contents, and of blobs that were scanned, prove for nearly every file that no object
-//! occurs twice. Only blobs without this proof are watched: those whose ranges of ids overlap, and those whose order of
-//! ids is unknown. Histories and change files have several versions of an object, and are not watched.
+//! In nearly every file, the entries of the blobs prove that no object occurs twice. The entries come from a table of
+//! contents or from a scan of the blobs. Only blobs without this proof are watched. Their ranges of ids overlap, or the
+//! order of their ids is unknown. Histories and change files have several versions of an object, and are not watched.
 
 use super::repeat_count::{
     ProvenRepeats, RepeatCount, has_proven_repeat, is_scanned, is_versioned,
@@ -60,8 +60,8 @@ pub(crate) fn context_refusing_repeats(
     Ok(watched)
 }
 
-/// Does the same as [`context_refusing_repeats`], except under the conventions of osmium, whose command accepts objects
-/// that occur twice.
+/// Does the same as [`context_refusing_repeats`]. Under the conventions of osmium, returns `ctx` unchanged, because the
+/// command of osmium accepts objects that occur twice.
 pub(crate) fn context_refusing_unless_osmium(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -73,8 +73,8 @@ pub(crate) fn context_refusing_unless_osmium(
     }
 }
 
-/// Calls `read` with a context. Of the objects that were decoded in this context, counts those that occur again, and
-/// warns with their number. Under the conventions of osmium, there is no warning.
+/// Calls `read` with a context. Counts the objects that were decoded in this context and occur again, and warns with
+/// their number. Under the conventions of osmium, there is no warning.
 pub(crate) fn read_and_warn_of_repeats<T>(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -120,8 +120,8 @@ impl Counting {
     }
 }
 
-/// Warns about objects that occur twice in a file that is in order, for a command that copies blobs. Decodes only the
-/// blobs that have such objects according to their entries.
+/// Warns about objects that occur twice, for a command that copies blobs. Decodes only the blobs that have such objects
+/// according to their entries. Does nothing if the file is not in order, or if the contents of a blob are unknown.
 pub(crate) fn warn_of_repeated_objects(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -146,8 +146,8 @@ pub(crate) fn warn_of_repeated_objects(
     })
 }
 
-/// Returns the first pair of blobs in which the later blob begins with the object (kind and id) with which the earlier
-/// blob ends. Blobs whose ranges of ids are unknown are left out.
+/// Returns the first two blobs such that the first object of the later blob has the same kind and id as the last object
+/// of the earlier blob. Blobs whose ranges of ids are unknown are left out.
 fn first_continued_pair(plan: &BlobPlan) -> Option<[&BlobEntry; 2]> {
     let mut last: Option<&BlobEntry> = None;
     let mut filled = plan.entries.iter().filter(|entry| entry.count > 0);
@@ -206,8 +206,8 @@ impl RepeatFindings {
         })
     }
 
-    /// Adds `count` objects that occur again. `first` is one of them. Fails if repeated objects are refused, unless the
-    /// file turns out to have deleted versions.
+    /// Adds `count` objects that occur again. `first` is one of them. Fails if repeated objects are refused. Does
+    /// nothing if the file turns out to have deleted versions.
     fn add(&self, count: u64, first: TypeThenId) -> FormatResult<()> {
         if count == 0 || *self.is_history.get_or_init(|| self.has_deleted()) {
             return Ok(());
@@ -224,8 +224,8 @@ impl RepeatFindings {
         Ok(())
     }
 
-    /// Adds objects that occur again according to the entries of blobs, unless the file turns out to have deleted
-    /// versions.
+    /// Adds objects that occur again according to the entries of blobs. Does nothing if the file turns out to have
+    /// deleted versions.
     fn add_proven(&self, found: RepeatCount) {
         if found.count > 0 && !*self.is_history.get_or_init(|| self.has_deleted()) {
             lock(&self.counted).add(found);
@@ -301,7 +301,8 @@ impl RepeatWatch {
         })
     }
 
-    /// Compares the ends of a blob with those of the nearest blobs before and after it that were seen.
+    /// Compares the first object of a blob with the last object of the blob before it, and the last object with the
+    /// first object of the blob after it. Skips blobs that were not seen yet.
     fn compare_ends(
         &self,
         number: u32,

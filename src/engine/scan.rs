@@ -217,8 +217,8 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// A pass that plans a file and scans it at the same time, so that no blob is decoded twice. In the plan, the entry of
-/// a blob that no index describes has only the facts about ids and order.
+/// A pass that plans a file and scans it at the same time. It decodes no blob twice. If no index describes a blob, its
+/// entry in the plan has only the facts about ids and order.
 pub(crate) struct PlanningScan<'a> {
     pub name: &'static str,
     pub file: &'a PbfFile,
@@ -242,8 +242,8 @@ impl WorkItem for PlanningItem {
 }
 
 impl PlanningScan<'_> {
-    /// Parses the blobs that `picks` selects by their entries, except those that the prefilter drops by their strings.
-    /// Calls `find` with each, and calls `take` with the results in file order. Returns the plan of the file.
+    /// Calls `find` with each blob that `picks` selects by its entry, unless the prefilter drops the blob by its
+    /// strings. Calls `take` with the results in file order. Returns the plan of the file.
     pub(crate) fn run<T: Send>(
         self,
         picks: impl Fn(&BlobEntry) -> bool + Sync,

@@ -131,8 +131,8 @@ pub(crate) fn have_equal_payloads(one: &BlobEntry, other: &BlobEntry) -> bool {
         && one.kinds.single().is_some()
 }
 
-/// The choice of the blob that is kept if several blobs are equal. The choice matters if another blob has objects with
-/// the same keys, because the order of the inputs then decides which objects are kept.
+/// The choice of the blob that is kept if several blobs are equal. The choice matters if yet another blob has objects
+/// with the same keys: the order of the inputs decides which of these objects are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EqualBlobs {
     KeepFirst,
@@ -175,8 +175,8 @@ pub(crate) fn plan_steps(blobs: Vec<Source>, shard_bytes: u64) -> Vec<MergeStep>
 }
 
 impl MergeStep {
-    /// Replaces a copy of a blob in which ids may repeat with a merge of that blob alone, which can remove duplicates.
-    /// Returns other steps unchanged.
+    /// Replaces a copy of a blob with a merge of that blob alone, if ids may repeat in the blob. The merge can remove
+    /// duplicates. Returns other steps unchanged.
     pub(crate) fn merge_if_ids_may_repeat(self) -> Self {
         match self {
             Self::Copy(source) if !source.entry.flags.has(BlobFlags::UNIQUE_IDS) => {
@@ -186,8 +186,8 @@ impl MergeStep {
         }
     }
 
-    /// Replaces a copy of a blob with a merge of that blob alone, which re-encodes it. This is needed for blobs of a
-    /// temporary file, which do not have the compression of the output. Returns other steps unchanged.
+    /// Replaces a copy of a blob with a merge of that blob alone. The merge re-encodes the blob. Blobs of a temporary
+    /// file need this, because they do not have the compression of the output. Returns other steps unchanged.
     pub(crate) fn into_merge(self) -> Self {
         match self {
             Self::Copy(source) => Self::Merge(Shard::of(source)),

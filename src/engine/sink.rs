@@ -34,7 +34,7 @@ pub struct WriteSummary {
     pub written: Written,
     /// The number of blobs that were copied unchanged.
     pub blobs_copied: u64,
-    /// The number of blobs that were left out because of their index entries, without a visit to their objects.
+    /// The number of blobs that were left out undecoded. Their index entries show that no object is needed.
     pub blobs_skipped: u64,
     /// The number of blobs from which some or all objects were written to new blobs.
     pub blobs_rewritten: u64,

@@ -38,8 +38,8 @@ pub(crate) struct SortJob {
     pub dedupe: Dedupe,
     /// Whether the changesets of text inputs are written after the objects, if the output format can hold them.
     pub changesets: bool,
-    /// Whether to print a warning with the number of objects that occur again in the output. There is no warning if
-    /// duplicates are removed, or if an input is a history or a change file.
+    /// Whether to warn if objects occur again in the output. The warning gives the number of these objects. If
+    /// duplicates are removed, or if an input is a history or a change file, there is no warning.
     pub tells_repeats: bool,
     /// Whether all locations in ways stay unchanged if all objects are kept.
     pub keeps_locations: bool,
@@ -100,8 +100,8 @@ pub struct LastChange {
     pub unversioned: Unversioned,
 }
 
-/// The rule that decides which versions of an object are kept. It is a [`Dedupe`] that was resolved for certain inputs,
-/// because the rule depends on whether they are history files.
+/// The rule that decides which versions of an object are kept. It is a [`Dedupe`] that was resolved for certain inputs.
+/// [`Dedupe::HighestVersion`] depends on whether an input is a history file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ResolvedDedupe {
     All,
@@ -111,7 +111,7 @@ enum ResolvedDedupe {
 }
 
 impl ResolvedDedupe {
-    /// Returns the flag that marks blobs in which no version has to be removed or moved.
+    /// Returns the flag of blobs that can stay as they are: no version has to be removed or moved.
     const fn unchanged_flag(self) -> BlobFlags {
         match self {
             Self::All => BlobFlags::SORTED,
@@ -144,8 +144,8 @@ pub struct Summary {
     pub blobs_copied: u64,
     /// The number of input blobs whose objects were merged.
     pub blobs_merged: u64,
-    /// The number of nodes that no input has and for which ways of the inputs store different locations. The newest
-    /// locations were written.
+    /// The number of nodes with contradicting locations. No input has such a node, and ways of the inputs store
+    /// different locations for it. The newest location was written.
     pub contradicting_locations: u64,
 }
 
@@ -249,8 +249,9 @@ fn copy_or_plan(
     Ok(attempt)
 }
 
-/// Checks the order of an input if [`SortJob::dedupe`] requires it, and reports the order if [`Context::disorder`]
-/// requires that.
+/// Checks the order of an input. With [`Dedupe::EachVersion`], an input that is out of order is an error if
+/// [`Context::disorder`] is [`Disorder::Refuse`]. With [`Disorder::Tell`], reports the order of an input that is one of
+/// several.
 fn check_order(job: &SortJob, source: PlannedFile<'_>, is_one_of_several: bool) -> Result<()> {
     if matches!(job.dedupe, Dedupe::EachVersion(_)) {
         source.plan.check_order(source.file, source.ctx)?;
@@ -303,14 +304,14 @@ fn plan_merge_steps(plans: Vec<BlobPlan>, kept: ResolvedDedupe) -> Vec<MergeStep
     }
 }
 
-/// The locations that ways get if several inputs are written one after the other, without a merge.
+/// The locations that ways get in an output that is a concatenation of several inputs.
 #[derive(Default)]
 pub(crate) struct AgreedLocations(WayLocationRule);
 
 impl AgreedLocations {
-    /// Decides which locations the ways get. Reads the inputs and compares the locations in their ways if, according to
-    /// the header of an input, its ways may store locations of nodes that the input lacks. Otherwise reads nothing, and
-    /// all locations stay unchanged.
+    /// Decides which locations the ways get. If an input may lack nodes of its ways according to its header
+    /// ([`LocationForm::may_lack_nodes`]), reads all inputs and compares the locations in their ways. Otherwise reads
+    /// nothing, and all locations stay unchanged.
     pub(crate) fn decide(
         files: &[PbfFile],
         header: &mut HeaderBlock,
@@ -336,7 +337,7 @@ impl AgreedLocations {
         self.0.may_change(entry)
     }
 
-    /// Returns a payload in which the ways have the agreed locations, or `None` if the payload does not change.
+    /// Returns the payload with the agreed locations in its ways. Returns `None` if no location changes.
     pub(crate) fn relocate(
         &self,
         entry: &BlobEntry,

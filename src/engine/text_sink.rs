@@ -221,7 +221,7 @@ impl TextSink {
         self.encoders.add_text(self.index, text)
     }
 
-    /// Hands a part to the encoders, after the objects that were added before.
+    /// Sends the small blocks that were appended before to the encoders, and then sends `part`.
     fn put_part(&mut self, part: OutputChunk) -> Result<()> {
         self.end_block()?;
         self.encoders.encode(self.index, self.form.clone(), part)

@@ -1,5 +1,9 @@
-//! Searches the ways of a base, which is the file to which changes are applied. Finds the ways that move, the locations
-//! that ways store, the nodes that ways need, and the nodes that ways needed before changes replaced these ways.
+//! Searches the ways of a base, the file to which changes are applied. The search finds:
+//!
+//! - the ways whose nodes move,
+//! - the locations that ways store,
+//! - the nodes that ways need,
+//! - the nodes that ways needed until changes replaced these ways.
 
 use super::stored_locations::{StoredLocations, WayAge, way_ages, ways_with_nodes};
 use crate::error::{FormatResult, Result};
@@ -30,8 +34,9 @@ pub(crate) struct FoundInWays {
     pub touched: FxHashSet<u64>,
     /// The locations of the wanted nodes.
     pub stored: StoredLocations,
-    /// The nodes whose locations would be lost if the nodes were removed: leaving nodes whose location a way does not
-    /// store, and changed nodes of a way that stores no locations at all. Ways that the changes replace do not count.
+    /// The nodes that must stay in the file, because a way does not store their locations. A leaving node is needed if
+    /// a way refers to it without storing its location. A changed node is needed if a way refers to it and stores no
+    /// locations at all. Ways that the changes replace do not count.
     pub needed: IdSet,
     /// The nodes that replaced ways refer to without storing their locations.
     pub released: IdSet,
@@ -55,8 +60,8 @@ struct BlobWays {
 }
 
 impl BlobWays {
-    /// Returns the index into `ways` of the way with the index `way` in the block, and adds the way if it is new. `way`
-    /// must not be less than the index that was added last.
+    /// Returns the index into `ways` of a way, and adds the way if it is new. `way` is the index of the way in the
+    /// block. It must not be less than the index that was added last.
     fn slot_of(&mut self, way: usize) -> usize {
         if self.ways.last() != Some(&way) {
             self.ways.push(way);
@@ -66,8 +71,8 @@ impl BlobWays {
 }
 
 impl WaySearch<'_> {
-    /// Reads the ways of the base. If `wanted`, `moved` and `leaving` are all empty, reads only the blobs that may have
-    /// ways which changes replace.
+    /// Reads the ways of the base. If `wanted`, `moved` and `leaving` are all empty, reads only the blobs whose ways
+    /// may be replaced by changes.
     pub(crate) fn run(self, source: PlannedFile<'_>) -> Result<FoundInWays> {
         let mut all = self.wanted.clone();
         all.extend(self.moved.keys().copied());

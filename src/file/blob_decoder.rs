@@ -10,8 +10,8 @@ use crate::runtime::{Cancellation, Context, PayloadWatch, Stats};
 use std::sync::Arc;
 use twox_hash::XxHash3_64;
 
-/// The number of bytes at the start of a frame that are read for a prefilter, which decides by the string table of the
-/// block. Most string tables are shorter.
+/// The number of bytes that are read from the start of a frame for a prefilter. A prefilter decides by the string table
+/// of a block, and most string tables are shorter than this.
 const BEGINNING: usize = 16 << 10;
 
 /// Reads and decompresses blobs of one file. Its buffers are reused. Each worker has its own decoder.
@@ -113,9 +113,9 @@ impl BlobDecoder {
     }
 
     /// Returns the decision of `prefilter` about the string table of a blob, or `Some(None)` if there is no decision.
-    /// Reads only the beginning of the blob. Returns `None` if the beginning is damaged, does not have the whole table,
-    /// or is not read because the blob is short. Like [`CompressedBlob::decide`], does not call `prefilter` if earlier
-    /// calls rarely came to a decision.
+    /// Reads only the beginning of the blob. Returns `None` if the beginning is damaged, or too short for the whole
+    /// table. Also returns `None` for a short blob, without reading it. Like [`CompressedBlob::decide`], does not call
+    /// `prefilter` if earlier calls rarely came to a decision.
     fn decide_by_beginning<R>(
         &mut self,
         entry: &BlobEntry,
@@ -156,8 +156,8 @@ impl BlobDecoder {
         Ok(Some(decision))
     }
 
-    /// Reads a blob. Returns `None` if `prefilter` returns `Some` for the strings of the blob, which means that the
-    /// blob is not needed. If possible, reads only the beginning of the blob for this decision.
+    /// Reads a blob. If `prefilter` returns `Some` for the strings of the blob, the blob is not needed, and the result
+    /// is `None`. If possible, reads only the beginning of the blob for this decision.
     pub(crate) fn read_unless_decided<'d, 'e>(
         &'d mut self,
         entry: &'e BlobEntry,

@@ -174,8 +174,8 @@ impl BlobPlan {
         let is_walk = |head: Result<FrameHead>| {
             head.is_ok_and(|head| matches!(item_of(head), PlanItem::Known(_)))
         };
-        // Headers are read ahead only if no blob has to be decoded, because decoding reads whole blobs anyway. All
-        // blobs are assumed to be like the first one.
+        // Headers are read ahead only if no blob has to be decoded. A pass that decodes blobs reads the whole blobs
+        // anyway. All blobs are assumed to be like the first one.
         let reads_headers_only = file.frames().next().is_some_and(is_walk);
         let ahead = reads_headers_only
             .then(|| HeaderPrefetch::start(&file.input, file.data_start..file.data_end));
@@ -206,9 +206,9 @@ impl BlobPlan {
     }
 
     /// Returns the first blob whose first object precedes, in canonical order, an object of an earlier blob. Only kinds
-    /// and ids are compared. If the ids of a blob are not known, only its kinds are compared. A blob that begins with
-    /// another version of the last object before it is not out of place: see
-    /// [`first_continued`](Self::first_continued).
+    /// and ids are compared. If the ids of a blob are not known, only its kinds are compared. A blob may begin with
+    /// another version of the last object before it. Such a blob is not out of place, but
+    /// [`first_continued`](Self::first_continued) returns it.
     pub fn first_out_of_place(&self) -> Option<&BlobEntry> {
         self.first_where(|first, last| first < last)
     }
@@ -247,7 +247,7 @@ impl BlobPlan {
         self.entries.iter().all(strict) && self.first_where(|first, last| first <= last).is_none()
     }
 
-    /// Fails if the file is known not to be in canonical order, unless [`Context::disorder`] accepts that.
+    /// Fails if the entries show that the objects are out of order and [`Context::disorder`] is [`Disorder::Refuse`].
     pub(crate) fn check_order(&self, file: &PbfFile, ctx: &Context) -> Result<()> {
         if ctx.disorder == Disorder::Refuse && self.is_sorted() == Some(false) {
             let cause = "the objects are not in order (nodes, ways, relations, each by id): `sort` the file first";
@@ -260,8 +260,8 @@ impl BlobPlan {
         Ok(())
     }
 
-    /// Fails if [`check_order`](Self::check_order) fails. Also fails if the file is a history or change file and its
-    /// entries do not prove that each object occurs only once, unless [`Context::disorder`] accepts that.
+    /// Fails if [`check_order`](Self::check_order) fails. With [`Disorder::Refuse`], also fails for a history or change
+    /// file, unless its entries prove that each object occurs only once.
     pub(crate) fn check_is_current(&self, file: &PbfFile, ctx: &Context) -> Result<()> {
         self.check_order(file, ctx)?;
         let refuses = ctx.disorder == Disorder::Refuse && file.header.has(feature::HISTORY);
@@ -289,8 +289,8 @@ impl BlobPlan {
         TocSummary::from_entries(&self.entries, self.is_sorted(), flags)
     }
 
-    /// Whether all objects are in canonical order. Returns `None` if the entries leave this open, because a blob was
-    /// not scanned, or because a blob begins with another version of the last object of the earlier blobs.
+    /// Whether all objects are in canonical order. Returns `None` if the entries do not tell. This is the case if a
+    /// blob was not scanned, or if a blob begins with another version of the last object before it.
     pub fn is_sorted(&self) -> Option<bool> {
         let scanned = |entry: &&BlobEntry| entry.flags.has(BlobFlags::SCANNED);
         let unsorted = |entry: &BlobEntry| !entry.flags.has(BlobFlags::SORTED);

@@ -1,4 +1,4 @@
-//! Finds the table of contents when a file is opened, compares it with the file, and rejects a table that does not fit.
+//! Finds the table of contents when a file is opened. Rejects a table that does not fit the file.
 
 use super::frame_start::{FrameStart, read_blob_message};
 use super::pbf_file::{IdTablePlace, PbfFile};
@@ -40,8 +40,8 @@ impl PbfFile {
         Ok(())
     }
 
-    /// Removes the entries of blobs that contain tables about another file. A program that knows only tables of version
-    /// 1 copies these blobs, because it mistakes them for data blobs without objects.
+    /// Removes the entries of blobs that contain tables about another file. Programs that know only tables of version 1
+    /// mistake these blobs for data blobs without objects, and copy them to other files.
     fn drop_copied_tocs(&mut self) -> Result<()> {
         let Some(mut toc) = self.toc.take() else {
             return Ok(());
@@ -88,8 +88,8 @@ impl PbfFile {
         Ok(find_toc(&read_toc_tail(&self.input)?) == Some(start))
     }
 
-    /// Reads the table of contents from offset `start` to the end of the file. The inner result is an error if the
-    /// table is damaged, the outer one if the file cannot be read.
+    /// Reads the table of contents from offset `start` to the end of the file. The outer result is an error if the file
+    /// cannot be read. The inner result is an error if the table is damaged.
     fn read_toc(&self, start: u64, ctx: &Context) -> Result<FormatResult<FoundToc>> {
         let mut reader = TocReader::new(start);
         let (mut frames, mut at) = (Vec::new(), start);
@@ -146,9 +146,9 @@ impl PbfFile {
         Ok(())
     }
 
-    /// Whether the frames from offset `start` to the end of the file look like a table of contents, which means that
-    /// the first bytes of each frame contain the title of the table. The table may be damaged. If all these frames are
-    /// marked as parts without objects, sets the end of the data to `start`.
+    /// Whether all frames from offset `start` to the end of the file look like parts of a table of contents. A frame
+    /// looks like a part if its first bytes contain the title of the table. The table may be damaged. If all these
+    /// frames are marked as parts without objects, sets the end of the data to `start`.
     fn recognize_damaged_toc(&mut self, start: u64) -> Result<bool> {
         let (mut at, mut are_alone) = (start, true);
         while at < self.input.len() {
@@ -170,11 +170,11 @@ impl PbfFile {
     }
 
     /// Checks the frame at offset `start`, where the table of contents should begin. This frame has objects besides a
-    /// part of the table. Fails if the type of the frame is not OSMData, because the walk over the frames would skip
-    /// these objects.
+    /// part of the table. Fails if the type of the frame is not OSMData. The walk over the frames would skip such a
+    /// frame and its objects.
     fn check_frame_at(&self, start: u64) -> Result<()> {
         let frame_start = FrameStart::read(&self.input, start)?;
-        // A header that cannot be parsed is no error here, because the walk over the frames reports it.
+        // Ignores a header that cannot be parsed. The walk over the frames reports this error.
         let frame = frame_start.parse();
         if frame.is_ok_and(|frame| frame.header.kind != BlobKind::Data) {
             let cause =
@@ -250,8 +250,8 @@ impl PbfFile {
         self.toc_problem = Some(format!("the table of contents cannot be read: {problem}"));
     }
 
-    /// Whether the file can have the spatial layout that its table of contents declares. A spatial layout requires that
-    /// the file is not a history file, and that all its ways have locations.
+    /// Whether the file can have the spatial layout that its table of contents declares. A history file cannot have a
+    /// spatial layout. All ways of a file with a spatial layout must have locations.
     fn may_have_spatial_layout(&self, toc: &Toc) -> bool {
         self.header_allows_spatial_layout() && toc.entries.iter().all(has_located_ways)
     }
@@ -262,10 +262,10 @@ impl PbfFile {
         declares(feature::LOCATIONS) && !declares(feature::HISTORY)
     }
 
-    /// Uses the table in `found`, which begins at `start`, if it fits the file. Otherwise sets
-    /// [`toc_problem`](PbfFile::toc_problem). All entries of the table must be [possible](is_possible). The data that
-    /// the table describes must end at `start`, or before `start` if a table of ids in blobs of its own follows the
-    /// data.
+    /// Uses the table in `found` if it fits the file. Otherwise sets [`toc_problem`](PbfFile::toc_problem). `start` is
+    /// the offset of the table. All entries of the table must be [possible](is_possible). The data that the table
+    /// describes must end at `start`. If a table of ids has blobs of its own between the data and `start`, the data
+    /// must end before `start`.
     fn accept_toc(&mut self, found: FoundToc, start: u64) {
         let FoundToc { mut toc, mut hosts } = found;
         let end = toc.entries.last().map_or(self.data_start, BlobEntry::end);

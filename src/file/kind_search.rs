@@ -18,8 +18,8 @@ impl BlobPlan {
     /// declares canonical order, a binary search finds the blobs at which the kinds change. The search decompresses the
     /// beginnings of about 35 blobs of a planet file, and decodes the blobs in which a kind may end. If two blobs begin
     /// with objects of the same kind, the first of them and all blobs between them are assumed to have this kind only.
-    /// The entries of these blobs have [only the kind](BlobEntry::has_kinds_only), except for a sample of blobs that
-    /// are decoded. Decoding a blob fails later if the blob has another kind.
+    /// A sample of these blobs is decoded. The entries of the others have [only the kind](BlobEntry::has_kinds_only).
+    /// If a blob turns out to have another kind, decoding it fails later.
     pub(crate) fn of_kinds(file: &PbfFile, ctx: &Context) -> Result<Self> {
         match Self::of_kinds_by_order(file, ctx)? {
             Some(plan) => Ok(plan),

@@ -1,5 +1,5 @@
-//! Holds back the last blobs of an output until the output is complete. Then the last objects are put into hosts, which
-//! are blobs that have both objects and a part of the table of contents.
+//! Holds back the last blobs of an output until the output is complete. The last objects are then written in hosts. A
+//! host is a blob that contains both objects and a part of a table, such as the table of contents.
 
 use super::blob_decoder::BlobDecoder;
 use super::write_options::WriteOptions;
@@ -14,12 +14,12 @@ use crate::runtime::Context;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// If only one host is wanted, and the payload of the last blob has at most this size in bytes, all objects of the blob
-/// go into the host. A host is not compressed, so the file can grow by up to this size.
+/// The maximum payload size in bytes of a blob that becomes a host as a whole instead of being divided. This is done
+/// only if a single further host is wanted. A host is not compressed, so the file can grow by up to this size.
 const MAX_WHOLE_LEN: usize = 8 << 10;
 
-/// The maximum payload size in bytes, without the table, of a host in a spatial layout, where blobs are not divided.
-/// Together with 12 MB of a table, the payload stays below the limit of the format.
+/// The maximum payload size in bytes of the objects in a host. Applies to files with a spatial layout, in which whole
+/// blobs become hosts. A part of a table adds up to 12 MB, and the sum stays below the limit of the format.
 const MAX_LONG_HOST: usize = 8 << 20;
 
 /// A blob of an output.
@@ -75,9 +75,8 @@ impl OutputBlob {
         }
     }
 
-    /// Returns all objects of the blob, to be written together with a part of a table. Returns `None` if the blob
-    /// cannot get a part. This is the case for a blob that is damaged or long, has no objects, or has objects of
-    /// several kinds.
+    /// Returns a host with all objects of the blob. Returns `None` if the blob cannot become a host. This is the case
+    /// for a blob that is damaged or long, has no objects, or has objects of several kinds.
     pub fn as_host(&self, ctx: &Context) -> Result<Option<TableHost>> {
         let entry = self.entry();
         let payload = self.sound_payload(ctx)?;
@@ -130,8 +129,8 @@ impl LastBlobs {
         self.blobs.push_back(blob);
     }
 
-    /// Removes and returns the first blob, if at least two other blobs stay, and if these have at least `hosts` objects
-    /// in total.
+    /// Removes and returns the first blob. Returns `None` and removes nothing if fewer than two blobs would remain, or
+    /// if the remaining blobs would have fewer than `hosts` objects in total.
     pub fn pop_front_if_left(&mut self, hosts: u64) -> Option<OutputBlob> {
         let first = self.blobs.front()?;
         let stays = self.objects - object_count(first);
@@ -152,8 +151,8 @@ impl LastBlobs {
         self.blobs.iter().map(OutputBlob::entry)
     }
 
-    /// Makes each of the last `count` blobs a host, and returns the hosts in file order. Begins with the last blob, and
-    /// stops at a blob that cannot have a part of a table.
+    /// Returns a host for each of the last `count` blobs, in file order. Begins with the last blob, and stops at a blob
+    /// that cannot become a host. The blobs are not removed.
     pub fn hosts_of_last_blobs(&self, count: usize, ctx: &Context) -> Result<Vec<TableHost>> {
         let mut hosts = VecDeque::new();
         for blob in self.blobs.iter().rev().take(count) {
@@ -179,10 +178,11 @@ impl LastBlobs {
         Some(last)
     }
 
-    /// Removes objects from the end, makes up to `wanted` hosts of them, and returns the hosts in order. A host gets
-    /// one object with all its versions; if `wanted` is 1 and the last blob is small, it gets all objects of this blob.
-    /// If only some objects of a blob go into hosts, re-encodes the other objects of this blob. A blob is not divided
-    /// if it is damaged, or if the last object of the output is too long for a host.
+    /// Removes objects from the end of the output and puts them into at most `wanted` hosts. Returns the hosts in file
+    /// order. A host gets one object with all its versions. If a single further host is wanted and the last remaining
+    /// blob is small, the host gets all objects of this blob. If only some objects of a blob go into hosts, the other
+    /// objects of this blob are encoded again. A blob is not divided if it is damaged, or if the last object of the
+    /// output is too long for a host.
     pub fn take_hosts(
         &mut self,
         wanted: usize,
@@ -219,9 +219,9 @@ impl LastBlobs {
         Ok(hosts.into())
     }
 
-    /// Encodes the first `count` objects of the block in `payload`, which is the payload of the last blob. May join
-    /// them with the objects of the previous blob, so that small blobs do not accumulate in a file that is updated
-    /// daily. Returns `None` if an object is damaged.
+    /// Encodes the first `count` objects of `payload`, the payload of the last blob. May join them with the objects of
+    /// the previous blob. Otherwise, small blobs would accumulate in a file that is updated daily. Returns `None` if an
+    /// object is damaged.
     fn encode_rest(
         &self,
         payload: &[u8],
@@ -251,10 +251,10 @@ impl LastBlobs {
         })
     }
 
-    /// Whether the first `count` objects of the block in `payload` are few, and fit into `blob`, which is the blob
-    /// before this block. A blob with far more objects takes none, since all its objects would be encoded again for a
-    /// few new ones. In this case, the few objects stay in a blob of their own, which takes the new objects of later
-    /// updates.
+    /// Whether the first `count` objects of `payload` can be joined with the objects of `blob`, the previous blob. They
+    /// must be few, and must fit into the blob. A blob with far more objects takes none: all its objects would be
+    /// encoded again for a few new ones. The few objects then stay in a blob of their own, and later updates add their
+    /// new objects to this small blob.
     fn can_take_objects(&self, blob: &OutputBlob, payload: &[u8], count: usize) -> bool {
         const FEW: usize = 1000;
         const FAR_MORE: usize = 8;
@@ -271,7 +271,7 @@ impl LastBlobs {
     }
 }
 
-/// The objects of a divided blob that are in no host, encoded again.
+/// The objects of a divided blob that did not go into a host. They are encoded again.
 #[derive(Default)]
 struct Rest {
     frames: Vec<EncodedFrame>,
@@ -279,19 +279,19 @@ struct Rest {
     has_blob_before: bool,
 }
 
-/// A block, divided into its first objects and the hosts after them.
+/// A block that is divided in two. The first `rest` objects stay together, and the objects after them are in `hosts`.
 struct Split {
     payload: Vec<u8>,
-    /// The number of objects before the hosts.
+    /// The number of objects that are not in a host.
     rest: usize,
     hosts: Vec<TableHost>,
 }
 
 impl Split {
-    /// Splits up to `wanted` hosts off the end of a blob. A host gets one object with all its versions; if `wanted` is
-    /// 1 and the blob is small, it gets all objects of the blob. Returns `None` if the blob has no objects or is
-    /// damaged, or if an object has more than [`MAX_HOST_LEN`] versions. Also returns `None` if the blob is the last
-    /// one (`is_last`) and its last object is too long.
+    /// Puts the objects at the end of a blob into at most `wanted` hosts. A host gets one object with all its versions.
+    /// If `wanted` is 1 and the blob is small, the host gets all objects of the blob. Returns `None` if the blob has no
+    /// objects or is damaged, or if an object has more than [`MAX_HOST_LEN`] versions. Also returns `None` if the blob
+    /// is the last one (`is_last`) and its last object is too long.
     fn split_off(
         blob: &OutputBlob,
         wanted: usize,
@@ -304,7 +304,7 @@ impl Split {
         let Ok(block) = Block::parse(&payload) else {
             return Ok(None);
         };
-        // The blob is not divided if an object is damaged, because the objects after it would be lost.
+        // A blob with a damaged object is not divided, because the objects after the damaged one would be lost.
         let Ok((count, starts)) = starts_of_last_objects(&block, wanted) else {
             return Ok(None);
         };
@@ -365,7 +365,7 @@ fn starts_of_last_objects(
     Ok((count, starts))
 }
 
-/// Returns a host with the objects of `block` whose indices are in `range`. All these objects must have the same kind.
+/// Returns a host with the objects of `block` at the indices in `range`. All these objects must have the same kind.
 fn host_of(block: &Block<'_>, range: Range<usize>) -> FormatResult<TableHost> {
     let (mut encoder, mut strings) = (BlockEncoder::default(), SourceStrings::new(&block.strings));
     encoder.set_units(&block.units);

@@ -21,11 +21,10 @@ pub struct PbfFile {
     pub input: Input,
     /// The decoded header blob.
     pub header: HeaderBlock,
-    /// The table of contents; `None` if the file has no table, if its table does not fit the file, or if the summary
-    /// was enough to open the file.
+    /// The table of contents; `None` if the file has no usable table, or if only the summary of the table was read.
     pub(crate) toc: Option<Toc>,
-    /// The summary of the table of contents, from the header; `None` if the header has no summary, or if the table of
-    /// contents is not used.
+    /// The summary of the table of contents, from the header; `None` if the header has no valid summary, or if the
+    /// table of contents is not used.
     pub(crate) summary: Option<Box<TocSummary>>,
     /// The reason why the file's table of contents is not used; `None` if the table is used or the file has none.
     pub toc_problem: Option<String>,
@@ -33,10 +32,10 @@ pub struct PbfFile {
     pub(crate) changesets: Option<Box<TextChangesets>>,
     /// The offset in bytes of the first data frame.
     pub data_start: u64,
-    /// The offset in bytes of the end of the last data frame. This is the size of the file if there is no table of
-    /// contents, or if only the summary of the table was needed to open the file.
+    /// The offset in bytes of the end of the last data frame. Equals the size of the file if the file has no table of
+    /// contents, or if only the summary of the table was read.
     pub data_end: u64,
-    /// The position of the table of ids; `None` if there is no such table, or if the table of contents was not read.
+    /// The position of the table of ids; `None` if the file has no such table, or if `toc` is `None`.
     pub(crate) id_table: Option<IdTablePlace>,
     /// Set when the table of ids is found to be damaged, so that only one warning is given.
     pub(crate) id_table_is_damaged: OnceLock<()>,
@@ -171,8 +170,8 @@ impl PbfFile {
     }
 }
 
-/// Reads the first frame of a file. Fails if the frame is not that of a header blob, or if its lengths exceed the
-/// limits of the format.
+/// Reads the first frame of a file, which must contain the header blob. Fails if the frame contains a blob of another
+/// kind, or if its lengths exceed the limits of the format.
 fn read_header_frame(input: &Input) -> Result<Vec<u8>> {
     let bad = |source| input.blob_error(0, 0, source);
     let mut frame = input.first_bytes()?.to_vec();

@@ -46,7 +46,7 @@ struct HeldFrame {
     index: usize,
 }
 
-/// A range of an input that is not copied yet, because the next range may adjoin it.
+/// A range of an input that is not copied yet. If the next range adjoins it, both can be copied together.
 #[derive(Debug)]
 struct PendingCopy {
     input: Input,
@@ -54,18 +54,16 @@ struct PendingCopy {
     len: u64,
 }
 
-/// The size in bytes at which a pending copy is no longer extended, because collecting more would delay writing to the
-/// disk.
+/// The size in bytes at which a pending copy is no longer extended. A larger size would delay writing to the disk.
 const MAX_PENDING_COPY: u64 = 16 << 20;
-/// If a copy has at least this size in bytes, the frame before it is padded, so that the copy can share file system
-/// blocks with the input. The bytes of a shorter copy are written instead.
+/// The minimum size in bytes of a copy for which the frame before it is padded. The padding lets the copy share file
+/// system blocks with the input. The bytes of a shorter copy are written instead.
 const MIN_SHARED_LEN: u64 = 256 << 10;
-/// If the estimated size of an output in bytes is at least this number, the header of the output is padded. The padding
-/// lets copied blobs share file system blocks with the input.
+/// The minimum estimated size in bytes of an output whose header is padded. The padding lets copied blobs share file
+/// system blocks with the input.
 const MIN_ALIGNED_LEN: u64 = 1 << 20;
 
-/// Writes a PBF file from encoded frames and from blobs that are copied from input files, in the order in which they
-/// are passed.
+/// Writes a PBF file. The caller appends encoded frames and blobs of input files, in file order.
 pub struct PbfWriter {
     output: Output,
     backend: Box<dyn Backend>,
@@ -115,8 +113,8 @@ impl PbfWriter {
         Self::create(target, header, options, size_hint, ctx)
     }
 
-    /// Creates a file. Fails if the file system has less free space than the [`copied`](SizeHint::copied) bytes of
-    /// `size_hint`, unless copies can share blocks with the input.
+    /// Creates a file. Fails if the [`copied`](SizeHint::copied) bytes of `size_hint` exceed the free space of the file
+    /// system. A file system in which files can share blocks is not checked.
     pub fn create(
         target: OutputTarget,
         header: HeaderBlock,
@@ -225,8 +223,10 @@ impl PbfWriter {
         self.append(OutputBlob::Frame(frame))
     }
 
-    /// Appends a blob of an input unchanged, but re-encodes its BlobHeader if the output needs one with an index, or if
-    /// the BlobHeader has more than the required fields.
+    /// Appends a blob of an input. The blob is copied unchanged, with two exceptions. Its BlobHeader is re-encoded if
+    /// the output needs an index in it, or if it has more than the required fields. Its objects are re-encoded if the
+    /// blob also has a part of a table about the input, or if it is one of the last blobs of the output and gets a part
+    /// of a table.
     pub fn copy(&mut self, input: &Input, entry: &BlobEntry) -> Result<()> {
         self.append(OutputBlob::Copy(input.clone(), *entry))
     }
@@ -252,7 +252,8 @@ impl PbfWriter {
         Ok(())
     }
 
-    /// Removes and returns the first blob that is held back, if it is not needed for a table.
+    /// Removes and returns the first of the blobs that are held back. Returns `None` if the tables may need all of
+    /// them.
     fn pop_writable(&mut self) -> Option<OutputBlob> {
         let hosts = self.host_count();
         if !self.options.has_spatial_layout {
@@ -265,10 +266,11 @@ impl PbfWriter {
         (self.last.len() > hosts).then(|| self.last.pop_front())?
     }
 
-    /// Returns the number of hosts, which are blobs that have both objects and a part of the table of contents.
+    /// Returns the number of hosts for the table of contents. A host is a blob that has both objects and a part of a
+    /// table.
     fn host_count(&self) -> usize {
-        // From this number of blobs on, the table has several kilobytes. Such a table has several hosts, and the last
-        // one gets no text of the table, so that the last blob stays short.
+        // From this number of blobs on, the table has several kilobytes, and is stored in at least two hosts. The last
+        // host gets no text of the table, so that the last blob of the file stays short.
         const FEW: usize = 100;
         // The number of entries that fit into a part of the table, at 150 bytes per entry.
         const ENTRIES: usize = 60_000;
@@ -393,8 +395,8 @@ impl PbfWriter {
         self.position += by;
     }
 
-    /// Returns the frame with padding, so that the copy that follows it shares blocks with its input. Returns `None` if
-    /// no long copy follows, if the copy shares blocks without padding, or if padding cannot make it share blocks.
+    /// Returns the frame with padding that makes the following copy share blocks with its input. Returns `None` if no
+    /// long copy follows, if the copy shares blocks without padding, or if no padding helps.
     fn padded_frame(&self, held: &HeldFrame) -> Option<EncodedFrame> {
         let copy = self.pending.as_ref()?;
         if copy.len < MIN_SHARED_LEN {
@@ -478,8 +480,8 @@ impl PbfWriter {
         Ok(self.written)
     }
 
-    /// Writes the blobs that were held back, except the objects that go into the hosts of the table of contents.
-    /// Returns these hosts.
+    /// Puts the last objects into hosts for the table of contents, and returns the hosts. Writes the other objects that
+    /// were held back.
     fn write_last_blobs(&mut self) -> Result<Vec<TableHost>> {
         let hosts = if !self.options.toc {
             Vec::new()

@@ -28,21 +28,22 @@ pub struct WriteOptions {
     pub way_locations: BlobLocations,
     /// Whether the output is a history file.
     pub history: BlobHistory,
-    /// Whether the bounding box in the header is computed from the blob entries. The header of a stream cannot have
-    /// this box, because it is written before the blobs.
+    /// Whether the bounding box in the header is computed from the blob entries. A stream cannot have this box, because
+    /// its header is written before the blobs.
     pub box_of_data: bool,
     /// Whether nodes are written as DenseNodes, which are smaller than single Node messages.
     pub dense_nodes: bool,
     /// Whether the table of contents declares a spatial layout ([`TocFlags::spatial`](crate::pbf::TocFlags::spatial)).
     pub(crate) has_spatial_layout: bool,
-    /// Whether the blobs that are passed to the output are decoded once more, because the output is text or changes the
-    /// form of objects.
+    /// Whether the output decodes the blobs that are passed to it. This is the case if the output is text or changes
+    /// the form of objects.
     pub(crate) is_decoded_again: bool,
 }
 
 impl WriteOptions {
     /// Fails if the output decodes blobs again and a string of the block in `payload` is not UTF-8. Commands that edit
-    /// a block without reading its strings call this method early, while an error can still name the blob.
+    /// a block without reading its strings call this method first. An error of the output could no longer name the
+    /// blob.
     pub(crate) fn check_strings(&self, payload: &[u8]) -> FormatResult<()> {
         if self.is_decoded_again {
             check_strings(payload)

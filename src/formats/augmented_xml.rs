@@ -66,8 +66,8 @@ impl AugmentedXml {
         }
     }
 
-    /// Removes and returns the text. Also returns the number of its characters that XML 1.0 cannot express and that
-    /// were replaced.
+    /// Removes and returns the text. Also returns the number of characters that were replaced because XML 1.0 cannot
+    /// express them.
     pub(crate) fn take(&mut self) -> (String, u64) {
         (self.text.take(), std::mem::take(&mut self.inexpressible))
     }

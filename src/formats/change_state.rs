@@ -1,5 +1,4 @@
-//! The replication states before and after the changes of a change file, and the replication state of the data to which
-//! the file is applied.
+//! The replication states of change files, and of the data to which they are applied.
 
 use super::document_header::{DocumentHeader, Replication};
 use crate::osm::format_timestamp;
@@ -11,8 +10,8 @@ use std::fmt;
 pub struct ChangeState {
     /// The URL of the server; `None` if the change file does not have it.
     pub url: Option<String>,
-    /// The state before the changes. If the change file does not give this state, only the sequence number is set, to
-    /// one less than that of [`after`](Self::after).
+    /// The state before the changes. If the change file does not give this state, only the sequence number is set: to
+    /// that of [`after`](Self::after), minus 1.
     pub before: Replication,
     /// The state after the changes.
     pub after: Replication,
@@ -28,8 +27,8 @@ pub(crate) struct DataState {
 }
 
 impl ChangeState {
-    /// Returns the states of a change file. `sidecar`, from the state file beside the change file, gives the values
-    /// that `header` lacks. Returns `None` if neither has a state.
+    /// Returns the states of a change file. `sidecar` is the content of the state file beside the change file. It gives
+    /// the values that `header` lacks. Returns `None` if neither has a state.
     pub(super) fn of(header: &DocumentHeader, sidecar: Option<Replication>) -> Option<Self> {
         let beside = sidecar.unwrap_or_default();
         let after = Replication {
@@ -197,7 +196,8 @@ mod tests {
         }
     }
 
-    /// Returns the state of data after `changes`, and the number of changes that do not continue the data.
+    /// Advances the state of data by `changes`. Returns the new state, and the number of changes that neither continue
+    /// the data nor are included in it.
     fn state_after(
         url: Option<&str>,
         state: Replication,
@@ -238,8 +238,8 @@ mod tests {
             on_base(&[state_of_change(72, 7200), state_of_change(60, 6000)]),
             (base(), 0)
         );
-        // Changes do not continue the state if a change file before them is missing, or if their URL, time or sequence
-        // number shows that they come from another server.
+        // These changes do not continue the state. A change file before them is missing, or they come from another
+        // server. Another server is recognised by the URL, the time or the sequence number.
         assert_eq!(on_base(&[state_of_change(74, 7400)]), (base(), 1));
         assert_eq!(
             on_base(&[state_of_change(73, 7300), state_of_change(75, 7500)]),

@@ -39,8 +39,7 @@ pub(super) fn utf8_reader(input: &Input) -> Result<Box<dyn Read + Send>> {
     })
 }
 
-/// Whether a document is in UTF-16, which means that it begins with the byte order mark of UTF-16 or with a `<` that is
-/// encoded in two bytes.
+/// Whether a document is in UTF-16: it begins with the byte order mark of UTF-16, or with a `<` in two bytes.
 pub(super) const fn is_utf16(start: &[u8]) -> bool {
     matches!(
         start,

@@ -47,8 +47,8 @@ impl TextFormat {
             return Some(format);
         }
         let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-        // Skips white space before XML, but only empty lines before OPL, because a line of OPL cannot begin with white
-        // space.
+        // XML may begin with white space. OPL may begin only with empty lines, because a line of OPL cannot begin with
+        // white space.
         let start = match start.trim_ascii_start() {
             trimmed @ [b'<', ..] => trimmed,
             _ => {
@@ -69,8 +69,8 @@ impl TextFormat {
             b'#' | b'n' | b'w' | b'r' | b'c' => {
                 let lines = start.split(|byte| *byte == b'\n');
                 let mut said = lines.filter(|line| !line.starts_with(b"#") && !is_blank(line));
-                // Only OPL has comments that begin with `#`, so a file that has nothing but comments is OPL without
-                // objects.
+                // A file that has only comments is OPL without objects. No other format has comments that begin with
+                // `#`.
                 said.next()
                     .is_none_or(|line| is_object(&line))
                     .then_some(Self::Opl)

@@ -107,8 +107,8 @@ use std::path::Path;
 /// highest version or, among equal versions, with the latest time. If times are equal or missing, keeps the change that
 /// was read last. A missing version counts as the highest.
 ///
-/// In OPL and PBF, an object that is marked as deleted is a deletion. Any other object is a creation if it has version
-/// 1, and a modification if it has another version or none.
+/// In OPL and PBF, an object that is marked as deleted is a deletion. Other objects with version 1 are creations. All
+/// remaining objects, with another version or none, are modifications.
 pub fn read_change_files<P: AsRef<Path>>(paths: &[P], ctx: &Context) -> Result<ChangeSet> {
     read_changes(paths, SameTime::LastRead, KeptVersions::Newest, ctx)
 }

@@ -51,7 +51,7 @@ pub(crate) struct ObjectSource {
 
 #[derive(Debug)]
 enum SourceForm {
-    /// A file that is not PBF. Each object becomes a creation, unless the file gives another action.
+    /// A file that is not PBF. An object becomes a creation if the file gives no action for it.
     Text(TextFormat),
     /// A file that is not PBF and is read for geometry: ways may list nodes without an id, and relations may list the
     /// nodes of member ways.
@@ -63,7 +63,7 @@ enum SourceForm {
 }
 
 impl ObjectSource {
-    /// Creates a source in which each object becomes a creation, unless the file gives another action.
+    /// Creates a source of the objects of a text. An object becomes a creation if the text gives no action for it.
     pub(super) fn of_text(input: &Input, format: TextFormat) -> Self {
         Self {
             input: input.clone(),
@@ -426,7 +426,7 @@ pub(crate) fn read_start(input: &Input, format: TextFormat) -> Result<ChangeSet>
     }
 }
 
-/// Fails if an input has a known binary format such as PBF, or if it is empty and `format` is not OPL.
+/// Fails if an input has a known binary format such as PBF. Also fails if the input is empty, unless `format` is OPL.
 fn check_text_input(input: &Input, format: TextFormat) -> Result<()> {
     let path = input.path();
     if input.is_empty() && format != TextFormat::Opl {

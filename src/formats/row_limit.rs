@@ -45,8 +45,8 @@ impl RowLimit {
     /// Whether a row with all parts of an object is within the limit. `payload_len` is the size in bytes of the block
     /// that holds the object.
     pub(crate) fn allows_object(self, element: &Element<'_>, payload_len: usize) -> bool {
-        // No string is longer than the block. Most objects have so few parts that they would be allowed even with
-        // strings of that length, so their size need not be computed.
+        // First tries an upper bound of the size, in which each string is as long as the block. Most objects have so
+        // few parts that the bound is within the limit. Their exact size need not be computed.
         let parts = element.part_count_bounds();
         let strings = (2 * parts.tags + parts.members + 1) as u64;
         let lists = PART * (parts.tags + 2 * parts.refs + parts.members) as u64;

@@ -9,7 +9,7 @@ use memchr::{memchr, memchr_iter, memchr3, memmem, memrchr};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The minimum number of bytes that are buffered before a chunk is cut off, except at the end of a document.
+/// The number of bytes that must be buffered before a chunk is cut off. Fewer bytes suffice at the end of a document.
 const MIN_BUFFERED: usize = 512 << 10;
 /// The maximum length in bytes of a chunk. Longer text without a position where it can be cut is an error.
 const MAX_CHUNK_LEN: usize = 24 << 20;
@@ -26,7 +26,7 @@ pub(super) struct TextDamage {
     pub objects: Box<ChangeSet>,
 }
 
-/// A part of a text document, which has some objects and the markup between and around them.
+/// A part of a text document: some objects, and the markup between and around them.
 #[derive(Debug, Default)]
 pub(super) struct TextChunk {
     /// The start tags that are needed to parse the chunk on its own, followed by the text of the chunk.
@@ -119,8 +119,8 @@ impl TextChunks {
         self.salvages = true;
     }
 
-    /// Removes and returns the damage at which the last chunk ends, and the offset in the text at which that chunk
-    /// ends. [`enable_salvage`](Self::enable_salvage) must have been called.
+    /// Removes and returns the damage that ends the last chunk, and the offset of the end of that chunk in the text.
+    /// [`enable_salvage`](Self::enable_salvage) must have been called.
     pub(super) fn take_failure(&mut self) -> Option<(Error, u64)> {
         self.failure.take()
     }
@@ -248,8 +248,8 @@ enum Cutter {
 }
 
 impl Cutter {
-    /// Returns the start tags that must precede the text after the last cut, so that this text can be parsed on its
-    /// own.
+    /// Returns the start tags that are missing in the text after the last cut. If they precede this text, it can be
+    /// parsed on its own.
     fn prefix(&self) -> String {
         match self {
             Self::Lines => String::new(),
@@ -257,8 +257,8 @@ impl Cutter {
         }
     }
 
-    /// Returns the last offset at which `text` can be cut, or `None` if there is no such offset. The next call must
-    /// pass the text from the returned offset on or, after `None`, the same text with more bytes at its end.
+    /// Returns the last offset at which `text` can be cut; `None` if there is none. In the next call, the text must
+    /// begin with `text[offset..]` or, after `None`, with the whole of `text`.
     fn find_cut(&mut self, text: &[u8]) -> Option<usize> {
         match self {
             Self::Lines => memrchr(b'\n', text).map(|at| at + 1),

@@ -18,8 +18,8 @@ pub struct EncodedText {
 }
 
 impl EncodedText {
-    /// Returns the chunk in pieces of at most `most` bytes. Returns `None` if the chunk has at most `most` bytes, or if
-    /// it has a checksum.
+    /// Splits the chunk into pieces of at most `most` bytes. Returns `None` if the chunk is short enough, or if it has
+    /// a checksum.
     pub(super) fn pieces(&self, most: usize) -> Option<impl Iterator<Item = Self> + '_> {
         let is_long = self.crc.is_none() && self.bytes.len() > most;
         is_long.then(|| {

@@ -1,4 +1,4 @@
-//! Writes text files, compressed or not, which appear under their names only when they are complete.
+//! Writes text files, with or without compression. A file gets its name only when it is complete.
 
 use super::text_compression::TextCompression;
 use super::text_encoder::{EncodedText, GzipTrailer, TextEncoder};
@@ -76,7 +76,7 @@ impl TextOutput {
         if is_enough { self.end_chunk() } else { Ok(()) }
     }
 
-    /// Appends a chunk that a worker encoded, after the text that was written before.
+    /// Appends a chunk that a worker has encoded. The chunk follows all text that was written before this call.
     pub fn chunk(&mut self, chunk: EncodedText) -> Result<()> {
         self.end_chunk()?;
         self.put(chunk)

@@ -151,7 +151,7 @@ const fn is_escaped(char: char) -> bool {
     )
 }
 
-/// A table that tells for each byte whether it is an ASCII character that is not escaped.
+/// For each byte, whether it is an ASCII character that needs no escape.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte = 0u8;

@@ -295,8 +295,8 @@ const PLAIN: [bool; 256] = {
 };
 
 /// Appends a string as the value of an attribute. Line breaks and tabs become character references, because readers
-/// would otherwise replace them with spaces. Characters that XML 1.0 cannot express become references, too, except NUL,
-/// which becomes U+FFFD. Returns the number of characters that XML 1.0 cannot express.
+/// would otherwise replace them with spaces. Characters that XML 1.0 cannot express also become references. The only
+/// exception is NUL: it becomes U+FFFD. Returns the number of characters that XML 1.0 cannot express.
 pub(super) fn put_escaped(out: &mut TextBuffer, text: &str) -> u64 {
     put_escaped_as(out, text, |char| char == '\0')
 }
@@ -306,11 +306,11 @@ pub(super) fn put_replaced(out: &mut TextBuffer, text: &str) -> u64 {
     put_escaped_as(out, text, |_| true)
 }
 
-/// Appends an escaped string. Of the characters that XML 1.0 cannot express, those for which `is_replaced` returns true
-/// become U+FFFD, and the others become references. Returns the number of characters that XML 1.0 cannot express.
+/// Appends an escaped string. A character that XML 1.0 cannot express becomes U+FFFD if `is_replaced` returns `true`
+/// for it. Otherwise it becomes a reference. Returns the number of characters that XML 1.0 cannot express.
 fn put_escaped_as(out: &mut TextBuffer, text: &str, is_replaced: fn(char) -> bool) -> u64 {
-    // Nearly all strings have no special character, and are copied whole. The byte 0xef is not plain, because it begins
-    // the characters from U+F000 to U+FFFF, two of which are special.
+    // Nearly all strings have no special character, and are copied whole. The byte 0xef is not plain, because the
+    // special characters U+FFFE and U+FFFF begin with it in UTF-8.
     let is_plain = |byte: u8| PLAIN[usize::from(byte)];
     if text.bytes().all(is_plain) {
         out.push_str(text);

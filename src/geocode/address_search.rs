@@ -87,15 +87,16 @@ impl<'i> Query<'i, '_> {
         }
     }
 
-    /// Returns the node whose address replaces the address of `area`, which contains the query point.
+    /// Returns the node whose address replaces the address of `area`; `None` if the area keeps its own address. The
+    /// query point lies in the area.
     fn find_replacement_node(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
         let item = &area.found.item;
         if let Some(node) = self.nearest_numbered_node_in(item, None)? {
             let is_same =
                 house_number(&area.tags).is_none() || is_same_address(&node.tags, &area.tags);
-            // A node whose address differs from that of the area replaces the area if the query point is at the node.
-            // If the query point is only near the node, the area must also have further numbered nodes, which shows
-            // that the nodes are separate addresses.
+            // If the node and the area have different addresses, the node replaces the area if the query point is at
+            // the node. Being near the node is enough if the area has further numbered nodes, because the nodes are
+            // then separate addresses.
             let distance = node.distance_m();
             let id = Some(node.found.item.id);
             if is_same
@@ -175,9 +176,9 @@ impl<'i> Query<'i, '_> {
         })
     }
 
-    /// Returns the node with a house number in `area` that is nearest to the query point, if the node completes the
-    /// address of the area. The query point lies beside the area. A node completes the address if the area has no
-    /// number, or if the area and the node have the same number and only the node has a street.
+    /// Looks for the node with a house number in `area` that is nearest to the query point. Returns the node if it
+    /// completes the address of the area. The query point lies beside the area. A node completes the address if the
+    /// area has no number, or if the area and the node have the same number and only the node has a street.
     fn find_completing_node(&self, area: &Near<'i>) -> Result<Option<Near<'i>>> {
         if area.found.item.shape != ItemShape::Area {
             return Ok(None);
@@ -198,8 +199,8 @@ impl<'i> Query<'i, '_> {
         node.transpose()
     }
 
-    /// Returns the nearest address that no street contradicts, or an interpolated address if the interpolation way is
-    /// nearer.
+    /// Chooses the address for the query point, `address` if possible. If `street` contradicts this address, looks for
+    /// the nearest address of that street. Chooses an interpolated address instead if the interpolation way is nearer.
     fn nearest_consistent_address(
         &self,
         address: Option<&Near<'i>>,

@@ -166,8 +166,8 @@ impl<'a, 'i> CityBoundaries<'a, 'i> {
 /// 3. The boundary at a level of municipalities.
 /// 4. A boundary with an `admin_centre` node.
 /// 5. A boundary that has the name of a city within it. This rule is not used in a country whose municipalities have no
-///    boundaries, because the boundary may contain villages there. In such a country, [`guess_city`] uses the boundary
-///    if no place node gives the city.
+///    boundaries. The boundary may contain villages there, and [`guess_city`] uses it only if no place node gives the
+///    city.
 pub(super) fn city<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,
@@ -194,9 +194,9 @@ pub(super) fn city<'a, 'i>(
 }
 
 /// Returns the boundary to use as the city if neither [`city`] nor a place node gives a city. Also returns its kind.
-/// Prefers a boundary that has the name of a city within it to a boundary at a usual level. Ignores the usual levels in
-/// a country whose levels of municipalities are known, because its boundaries at other levels are wards, parishes or
-/// districts.
+/// Prefers a boundary that has the name of a city within it to a boundary at a usual level. Does not use the usual
+/// levels if the levels of municipalities in the country are known. In such a country, boundaries at other levels are
+/// wards, parishes or districts.
 pub(super) fn guess_city<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,
@@ -216,8 +216,10 @@ pub(super) fn guess_city<'a, 'i>(
 /// Returns the boundary of the city that an address names, and its kind. `is_named` returns whether an area has the
 /// name of that city.
 ///
-/// Prefers a boundary whose tags or members indicate a settlement, or whose level is that of municipalities. If there
-/// is none, returns a boundary that has the name of the city and is not within a municipality, whatever its level.
+/// Prefers the boundary of a settlement. A boundary is that of a settlement if its tags, its members or a city of the
+/// same name within it indicate one, or if it is at a level of municipalities. If no settlement has the name of the
+/// city, returns any boundary with this name, whatever its level. The boundary must not be within a municipality, and
+/// its tags must not show a part of a municipality or a larger area.
 pub(super) fn city_named<'a, 'i>(
     areas: &'a [Area<'i>],
     country_code: Option<&str>,

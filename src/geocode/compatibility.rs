@@ -1,5 +1,5 @@
-//! Characters that Unicode has only for compatibility with older encodings, such as half-width katakana, ligatures and
-//! Roman numerals, and the text that they stand for.
+//! Compatibility characters and the text that they stand for, such as `iv` for `ⅳ`. Unicode has these characters only
+//! for compatibility with older encodings. They include half-width katakana, ligatures and Roman numerals.
 //!
 //! The tables have the characters of normalization form KC that occur in names and house numbers. Full-width letters
 //! and digits are in the table of `letters` instead.

@@ -241,7 +241,7 @@ fn known_municipality_levels(country_code: &str) -> Option<&'static [u8]> {
 
 /// Whether a country is in a list of countries.
 fn is_listed(countries: &str, country_code: &str) -> bool {
-    // Each code has two letters and, unless it is the last one, a space after it.
+    // A code and the space after it have three bytes. The last code has no space after it.
     let mut countries = countries.as_bytes().chunks(3);
     countries.any(|known| known.get(..2) == Some(country_code.as_bytes()))
 }

@@ -29,8 +29,7 @@ fn expand_hyphenated_words(words: Vec<String>) -> Vec<String> {
 /// Returns the normal form of a name, which all spellings of the name share.
 pub(crate) fn fold_name(name: &str) -> String {
     let all = expand_hyphenated_words(words(name));
-    // In the normal form, street types in Cyrillic letters come last, because spellings have them before or after the
-    // name proper.
+    // Street types in Cyrillic letters stand before or after the name proper. In the normal form, they come last.
     let (mut proper, mut types) = (Vec::with_capacity(all.len()), String::new());
     for word in &all {
         match cyrillic_street_type(word).filter(|_| all.len() > 1) {

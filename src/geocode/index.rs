@@ -74,7 +74,8 @@ impl Manifest {
     }
 
     /// Returns the name of the index file from the manifest in a directory. The manifest may have any version. Returns
-    /// `None` if there is no manifest, or if it does not name an index file. Fails if the manifest cannot be read.
+    /// `None` if the directory has no manifest, or if the manifest does not name an index file. Fails if the manifest
+    /// cannot be read.
     pub(crate) fn read_index_file_name(directory: &Path) -> std::io::Result<Option<String>> {
         let Some(bytes) = std::fs::read(directory.join(MANIFEST)).if_exists()? else {
             return Ok(None);

@@ -76,8 +76,8 @@ impl<'t> HouseNumber<'t> {
         self.digits.parse::<u32>().ok().map(i64::from)
     }
 
-    /// Returns the position of the letter in the alphabet, counted from 1. Returns 0 if there is no letter, because 25
-    /// comes before 25a.
+    /// Returns the position of the letter in the alphabet, counted from 1. Returns 0 if there is no letter. Thus 25
+    /// comes directly before 25a.
     fn letter_position(&self) -> i64 {
         let position = |letter: char| i64::from(u32::from(letter.to_ascii_lowercase())) - 96;
         self.letter.map_or(0, position)
@@ -102,8 +102,9 @@ impl<'t> HouseNumber<'t> {
 }
 
 /// Returns the house number at the point of `line` that is nearest to `place`. `line` and `tags` are those of an
-/// interpolation way. Interpolates linearly between the nodes with numbers before and after that point. Returns `None`
-/// if one of these nodes is missing, or if their numbers do not fit `addr:interpolation`.
+/// interpolation way. The number is interpolated linearly between two nodes of the way: the nearest nodes with a number
+/// before and after the point. Returns `None` if one of these nodes is missing, or if their numbers do not fit
+/// `addr:interpolation`.
 pub(super) fn interpolated_number(
     line: &[Point],
     tags: &[(&str, &str)],
@@ -152,8 +153,9 @@ fn numbered_nodes(list: &str) -> impl Iterator<Item = (usize, String)> {
     })
 }
 
-/// Whether two neighbouring house numbers of an interpolation way have more than [`MAX_STEPS`] steps between them, so
-/// that no number is interpolated. `list` is the value of [`NUMBERS`], and `rule` that of `addr:interpolation`.
+/// Whether two neighbouring house numbers of an interpolation way have more than [`MAX_STEPS`] steps between them. No
+/// number is interpolated between such house numbers. `list` is the value of [`NUMBERS`], and `rule` that of
+/// `addr:interpolation`.
 pub(super) fn has_too_many_steps(list: &str, rule: &str) -> bool {
     let Some(rule) = InterpolationRule::parse(rule) else {
         return false;
@@ -308,7 +310,7 @@ mod tests {
             ("25", "25c", "alphabetic", "25 25a 25b 25c"),
             ("25 A", "25 C", "alphabetic", "25 A 25 B 25 C"),
             ("94-01", "94-07", "odd", "94-01 94-03 94-05 94-07"),
-            // A number is not the end of a range if it is padded with zeros, or if it is below its prefix.
+            // These numbers are not ranges: 94-098 has a leading zero, and in 94-11, 11 is less than 94.
             ("94-098", "94-102", "2", "94-098 94-100 94-102"),
             ("4-08", "4-12", "even", "4-08 4-10 4-12"),
             ("94-11", "94-21", "5", "94-11 94-16 94-21"),

@@ -91,9 +91,9 @@ pub(crate) const LABEL: &str = "@label";
 /// The synthetic key under which a boundary stores the value of the tag `place` of its `admin_centre` node.
 pub(crate) const CENTRE: &str = "@admin_centre";
 
-/// The synthetic key under which a boundary stores the value of the tag `place` of a city or town that lies within the
-/// boundary and has the same name (see the module `namesakes`). The value "city;8;9" means that the tag is
-/// `place=city`, and that boundaries of the levels 8 and 9 with other names also contain the node of the city.
+/// The synthetic key of a boundary that contains a city or town with the same name (see the module `namesakes`). The
+/// value consists of the value of the city's tag `place` and the levels of the boundaries with other names that contain
+/// the node of the city. For example, "city;8;9" stands for `place=city` and for boundaries of the levels 8 and 9.
 pub(crate) const NAMESAKE: &str = "@namesake";
 
 /// The synthetic key under which an area stores its size in square metres.

@@ -42,9 +42,10 @@ impl QueryOptions {
     }
 }
 
-/// Returns the tags under which names in a language are looked up, in lower case: the language tag, and the tags that
-/// remain when subtags are removed from its end one by one (RFC 4647, section 3.4), such as `sr-latn-rs`, `sr-latn`,
-/// `sr`. The tag for the Chinese script of a region comes before `zh`, and another code for the language comes last.
+/// Returns the tags under which names in a language are looked up, in lower case. The first is the language tag. Then
+/// its subtags are removed from the end one by one (RFC 4647, section 3.4): `sr-latn-rs`, `sr-latn`, `sr`. The tag for
+/// the Chinese script of a region comes before `zh`: `zh-tw`, `zh-hant`, `zh`. Another code for the language comes
+/// last: `nb`, `no`.
 fn lookup_order(language: &str) -> Vec<String> {
     let (mut order, mut tag) = (Vec::new(), language.replace('_', "-").to_ascii_lowercase());
     if tag.is_empty() || tag.len() > MAX_TAG {

@@ -51,9 +51,8 @@ impl LocalProjection {
         }
     }
 
-    /// Returns the projections that together cover all locations within `radius` metres: the projection around the
-    /// place, and near the antimeridian also the projection around the same place with its longitude shifted by 360
-    /// degrees.
+    /// Returns the projections that together cover all locations within `radius` metres. One is the projection around
+    /// the place. Near the antimeridian, another one has the longitude of the place shifted by 360 degrees.
     pub(crate) fn covering(place: Point, radius: f64) -> impl Iterator<Item = Self> {
         let projection = Self::around(place);
         let near = (radius * 1.01 / projection.metres.max(1e-9)).min(CIRCLE_E7 as f64);
@@ -62,8 +61,8 @@ impl LocalProjection {
             ..projection
         };
         let half = CIRCLE_E7 as f64 / 2.0;
-        // Near a pole, no shifted projection is needed, because the azimuthal projection accepts longitudes that differ
-        // by 360 degrees.
+        // Near a pole, no shifted projection is needed: the azimuthal projection gives the same result for longitudes
+        // that differ by 360 degrees.
         let is_plane = !projection.is_polar;
         let is_west = is_plane && projection.lon_e7 - near < -half;
         let is_east = is_plane && projection.lon_e7 + near > half;

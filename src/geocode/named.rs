@@ -73,8 +73,8 @@ impl<'i> Query<'i, '_> {
     }
 
     /// Looks up the street, the part of the city, and the city in `parts`, if the query resolves names. Replaces each
-    /// of the three names by the name of the object that was found, or removes it if there is none. If no object is
-    /// found for the street, uses `street`, the nearest street. Returns the street, if there is one.
+    /// of the three names by the name of its object. Removes a name for which no object is found. If no street is found
+    /// by its name, uses `street`, the nearest street. Returns the street, if there is one.
     pub(super) fn resolve_names(
         &self,
         parts: &mut AddressParts<'i>,

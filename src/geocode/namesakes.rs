@@ -1,10 +1,10 @@
 //! Finds the boundaries that contain a city and have its name.
 //!
-//! The boundaries of a city state, of a city that is also a county, and of a city that is divided into districts have
-//! levels that do not show that they are municipalities. Such boundaries are recognized by the place node of the city.
-//! Of the boundaries around a city that have its name, only the one with the highest level counts: a province with the
-//! name of its capital contains the boundary of the capital. A boundary that contains another city or town does not
-//! count, either.
+//! The level of a boundary does not always show that the boundary is a municipality. Examples are a city state, a city
+//! that is also a county, and a city that is divided into districts. Such a boundary is recognized by the place node of
+//! the city. If several boundaries around a city have its name, only the one with the highest level counts. For
+//! example, the boundary of a capital counts, but not a province with the same name around it. A boundary that contains
+//! another city or town does not count, either.
 
 use super::item::{RowItem, tag};
 use super::layout::{Layer, layer_of};

@@ -5,8 +5,8 @@
 //! nodes, level by level from the parents of leaves up to the root.
 //!
 //! A node stores the boxes of its children column by column (south, west, north, east), for comparison by vector
-//! instructions. A parent of leaves also has an offset table, which stores the start of its first leaf, and the end of
-//! each leaf relative to that start.
+//! instructions. A parent of leaves also has an offset table. The table stores the start of the first leaf, and the end
+//! of each leaf relative to that start.
 
 use super::child_queue::{ChildQueue, QUEUE_LEN};
 use super::container::{Container, ContainerWriter};

@@ -32,9 +32,9 @@ fn reach_of(kind: &str) -> f64 {
 /// Whether a place node of the given kind must lie in `area` to name the surroundings of the query point. `area`
 /// contains the query point.
 ///
-/// The result is true for a country or a state. It is also true for an area that is larger than a place of this kind
-/// can be, because such an area is no part of a place. For places that are smaller than towns, it is true for a
-/// district. Any other area may be one of several parts of the place.
+/// The result is true for a country or a state. If the place is smaller than a town, the result is also true for a
+/// district. For other administrative areas, it is true if the area is larger than a circle with the reach of the
+/// place. A smaller area may be one of several parts of the place.
 fn excludes_places(area: &Area<'_>, kind: &str) -> bool {
     let reach = reach_of(kind);
     let largest = std::f64::consts::PI * reach * reach;
@@ -114,8 +114,9 @@ impl<'i> Query<'i, '_> {
     }
 
     /// Whether a place node does not name the surroundings of the query point. `areas` are the areas that contain the
-    /// query point. The result is true if the node is in another municipality, or outside of an area in `areas` for
-    /// which `excludes_places` returns true.
+    /// query point. The result is true if the node lies outside of an area in `areas` for which `excludes_places`
+    /// returns true. It is also true if the node lies in another municipality than the query point. Boundaries with the
+    /// name of the place count as its municipality. If there are none, `city` finds the municipality.
     fn is_elsewhere(&self, near: &Near<'i>, areas: &[Area<'i>]) -> Result<bool> {
         let point = near.found.item.first_point();
         let point = point.map_err(|error| self.index.damage_error(&error))?;

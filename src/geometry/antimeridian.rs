@@ -59,15 +59,14 @@ pub(crate) fn cut_line_at_antimeridian(points: &[Point]) -> Option<Vec<Vec<Point
     Some(parts)
 }
 
-/// Returns where an edge that crosses the antimeridian leaves the map, and where it enters the map again.
+/// Returns the points at which an edge across the antimeridian leaves the map and enters it again: `[exit, entry]`.
 pub(crate) fn antimeridian_ends(from: Point, to: Point) -> [Point; 2] {
     let lat_e7 = lat_at_antimeridian(from, to);
     let side = |of: Point| HALF_TURN as i32 * of.lon_e7.signum();
     [from, to].map(side).map(|lon_e7| Point { lat_e7, lon_e7 })
 }
 
-/// Whether an edge crosses the antimeridian, which is the case if the longitudes of its ends are more than 180 degrees
-/// apart.
+/// Whether an edge crosses the antimeridian: the longitudes of its ends are more than 180 degrees apart.
 pub(crate) fn is_across(from: Point, to: Point) -> bool {
     (i64::from(from.lon_e7) - i64::from(to.lon_e7)).abs() > HALF_TURN
 }
@@ -118,8 +117,8 @@ fn crosses_antimeridian(points: impl Iterator<Item = Point> + Clone) -> bool {
     i64::from(high) - i64::from(low) > HALF_TURN && has_edge_across(points)
 }
 
-/// Whether the outlines of an area go around a pole, which means that they cross the antimeridian and have points at
-/// all longitudes. Such outlines are not cut. An edge along the antimeridian does not cross it.
+/// Whether the outlines of an area go around a pole: they cross the antimeridian and have points at all longitudes.
+/// Such outlines are not cut. An edge along the antimeridian does not cross it.
 pub(crate) fn goes_around_pole<L>(paths: impl Iterator<Item = L> + Clone) -> bool
 where
     L: Iterator<Item = Point> + Clone,
@@ -147,8 +146,9 @@ impl MapTurn {
     /// The turn after which the prime meridian is at the edges of the map.
     const HALF: Self = Self { edge_e7: 0 };
 
-    /// Returns a turn after which no outline of an area crosses the edges of the map. Returns `None` if no outline
-    /// crosses the antimeridian, or if the outlines have points at all longitudes, as around a pole.
+    /// Returns a turn such that no outline of an area crosses the edges of the turned map. Returns `None` if no outline
+    /// crosses the antimeridian, because the map then needs no turn. Also returns `None` if the outlines have points at
+    /// all longitudes, as around a pole.
     pub(crate) fn of<L>(paths: impl Iterator<Item = L> + Clone) -> Option<Self>
     where
         L: Iterator<Item = Point> + Clone,
@@ -175,8 +175,8 @@ impl MapTurn {
     }
 
     /// Returns a turn that puts the parts of a geometry side by side. `parts` are the bounding boxes of the parts into
-    /// which the geometry was cut at the antimeridian. Returns `None` if no part reaches 180 degrees west, if no part
-    /// reaches 180 degrees east, or if the parts have points at all longitudes.
+    /// which the geometry was cut at the antimeridian. Returns `None` unless one part reaches 180 degrees west and one
+    /// part reaches 180 degrees east. Also returns `None` if the parts have points at all longitudes.
     pub(crate) fn joining(parts: impl Iterator<Item = Extent>) -> Option<Self> {
         let edges = parts.map(|part| part.edges().map(i64::from));
         let spans: Vec<_> = edges.map(|edges| (edges.west, edges.east)).collect();
@@ -202,8 +202,9 @@ impl MapTurn {
         })
     }
 
-    /// Whether an edge of a path is torn on the turned map. An edge is torn if it crosses the edges of the turned map,
-    /// or if it spans exactly 180 degrees and goes around the other side of the earth on the turned map.
+    /// Whether the turned map tears an edge of a path. An edge is torn if its longitudes on the turned map do not
+    /// differ by [`longitude_growth`]. Such an edge crosses the edges of the turned map, or it spans exactly 180
+    /// degrees and goes around the other side of the earth there.
     fn tears_path(self, path: impl Iterator<Item = Point> + Clone) -> bool {
         let mut pairs = path.clone().zip(path.skip(1));
         pairs.any(|(from, to)| {

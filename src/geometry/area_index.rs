@@ -10,9 +10,9 @@ use crate::osm::Bbox;
 /// An index of many regions. The number of a region is the index of its shape in the list given to [`AreaIndex::new`].
 /// Points on an edge belong to the region, including those on the edge of a hole.
 ///
-/// Answers about points are exact, even for shapes that [`Shape::check`] rejects. A point belongs to a region if it
-/// lies on an edge of the region, or if the sum of the winding numbers of the region's rings around the point is
-/// positive.
+/// Answers about points are exact, even for shapes that [`Shape::check`] rejects. A point on an edge of a region
+/// belongs to the region. For any other point, the winding numbers of the region's rings around the point are added up.
+/// The point belongs to the region if the sum is positive.
 #[derive(Debug)]
 pub struct AreaIndex {
     tree: Quadtree,
@@ -206,8 +206,8 @@ impl AreaIndex {
         regions
     }
 
-    /// Returns the regions that contain a box without an area, which is a point or a line. If it is a line, regions
-    /// with an edge that meets the line are omitted.
+    /// Returns the regions that contain a box without an area. Such a box is a point or a line. If it is a line,
+    /// regions with an edge that meets the line are omitted.
     fn regions_around_flat_box(&self, bbox: &Bbox, contacts: &[EdgeContact]) -> Vec<u32> {
         let point = south_west_corner(bbox);
         let is_point = bbox.max_lat_e7 == point.lat_e7 && bbox.max_lon_e7 == point.lon_e7;
@@ -217,8 +217,8 @@ impl AreaIndex {
         regions
     }
 
-    /// Returns, in ascending order, the regions that cover the leaf at the south-western corner of a box, and the
-    /// regions with edges in that leaf for which `is_held` returns true.
+    /// Finds the leaf that contains the south-western corner of a box. Returns the regions that cover the whole leaf,
+    /// and those regions with edges in the leaf for which `is_held` returns true. The regions are in ascending order.
     fn regions_at_corner(
         &self,
         bbox: &Bbox,

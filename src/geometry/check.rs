@@ -1,7 +1,7 @@
-//! Checks the validity of shapes: finds rings that have no area or that cross themselves or each other, and holes
+//! Checks the validity of shapes. Finds rings that have no area, rings that cross themselves or each other, and holes
 //! outside of their outer ring.
 //!
-//! Rings may touch, in points and along edges, and may have spikes, which run back on themselves. The check has two
+//! Rings may touch, in points and along edges. They may have spikes, which run back on themselves. The check has two
 //! steps:
 //!
 //! 1. No two edges of a polygon may cross. Only edges in the same leaf of a quadtree are compared.
@@ -139,8 +139,8 @@ impl<'a> Polygons<'a> {
         self.rings.partition_point(|&(first, ..)| first <= edge) - 1
     }
 
-    /// Returns the name of an edge's ring, the vertex (counted from 1) at which the edge starts, and whether the ring
-    /// is a hole.
+    /// Returns the name of the ring of an edge, the number of the vertex at which the edge starts, and whether the ring
+    /// is a hole. The first vertex has the number 1.
     fn vertex_of(&self, edge: usize) -> (&str, usize, bool) {
         let (first, ring, is_hole) = self.rings[self.ring_of(edge)];
         (&ring.name, edge + 1 - first, is_hole)

@@ -110,7 +110,7 @@ impl CornerOrder {
 pub struct BoxRegion {
     /// The rectangle of the box, or two rectangles if the box crosses the antimeridian.
     pub shape: Shape,
-    /// A warning about a box that crosses the antimeridian and spans more than half of the earth, which is usually a
+    /// A warning if the box crosses the antimeridian and is more than 180 degrees wide. Such a box is usually a
     /// mistake. The warning also names the box that the corners form without crossing the antimeridian.
     pub warning: Option<String>,
 }
@@ -154,7 +154,7 @@ impl Bbox {
         Ok(bbox_of_corners(first, second, CornerOrder::Southwest))
     }
 
-    /// Returns a warning if the box crosses the antimeridian and spans more than half of the earth, which is usually a
+    /// Returns a warning if the box crosses the antimeridian and is more than 180 degrees wide. Such a box is usually a
     /// mistake. The warning also names the box between the same edges that does not cross the antimeridian.
     pub fn crossing_warning(&self) -> Option<String> {
         wide_crossing_warning(self)

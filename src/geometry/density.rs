@@ -90,8 +90,7 @@ impl<const N: usize> Density<N> {
             self.coarsen();
         }
         for (cell, points) in &other.cells {
-            // Adding a cell may make this grid coarser, so the ancestor of each cell is computed with the level that
-            // the grid has at that moment.
+            // `add_to` may make this grid coarser. Therefore, each call uses the current `self.level`.
             self.add_to(ancestor(*cell, other.level - self.level), points);
         }
     }
@@ -119,7 +118,7 @@ fn add_counts<const N: usize>(cells: &mut FxHashMap<u64, [u64; N]>, cell: u64, p
         .for_each(|(sum, more)| *sum += more);
 }
 
-/// Returns the cell that contains `cell` on the level that is coarser by `levels`.
+/// Returns the cell that contains `cell` in a grid that is coarser by `levels` levels.
 const fn ancestor(cell: u64, levels: u32) -> u64 {
     let (column, row) = (cell >> 32, cell & u32::MAX as u64);
     (column >> levels) << 32 | row >> levels

@@ -257,8 +257,8 @@ impl Edge {
         }
     }
 
-    /// Whether two edges that share an end form a spike, which means that they lie on one line and run in opposite
-    /// directions. An empty edge counts as opposite to every edge.
+    /// Whether two edges form a spike: they lie on one line and run in opposite directions. The edges must share an
+    /// end. An empty edge counts as opposite to every edge.
     pub fn forms_spike_with(&self, other: &Self) -> bool {
         let product = |a: i64, b: i64| i128::from(a) * i128::from(b);
         let (width, height) = (other.width(), other.height());

@@ -22,9 +22,9 @@ pub(crate) fn intersection<'r>(
     overlay(one, other, OverlayRule::Intersect, FillRule::NonZero)
 }
 
-/// Returns the polygons in which the winding number of the rings is positive, which means that the rings wind
-/// counter-clockwise more often than clockwise. If `is_clockwise` is true, returns the polygons in which the winding
-/// number is negative. The rings may cross.
+/// Returns the polygons in which the winding number of the rings is positive. There, the rings wind counter-clockwise
+/// more often than clockwise. If `is_clockwise` is true, returns the polygons in which the winding number is negative.
+/// The rings may cross.
 pub(crate) fn region_of_winding<'r>(
     rings: impl Iterator<Item = &'r Vec<Point>> + Clone,
     is_clockwise: bool,

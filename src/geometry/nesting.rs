@@ -45,8 +45,8 @@ fn side_of_ring(ring: &[Point], point: HalfUnitPosition) -> RingSide {
         if turn == Ordering::Equal && beside(a.0, b.0, point.0) && beside(a.1, b.1, point.1) {
             return RingSide::Edge;
         }
-        // Counts the edges east of the point that span its latitude. The point lies on the left of such an edge if the
-        // edge leads upwards, and on the right if the edge leads downwards.
+        // Counts the edges that a ray from the point to the east crosses. The point lies on the left of such an edge if
+        // the edge leads upwards, and on the right if it leads downwards.
         let upwards = a.1 <= point.1 && point.1 < b.1;
         let downwards = b.1 <= point.1 && point.1 < a.1;
         if (upwards && turn == Ordering::Greater) || (downwards && turn == Ordering::Less) {

@@ -1,4 +1,4 @@
-//! Builds a quadtree level by level, so that all parts of the tree are equally coarse if its size limit is reached.
+//! Builds a quadtree level by level. If the size limit is reached, all parts of the tree are equally coarse.
 
 use super::edge::{Edge, HalfUnitPoint};
 use super::quadtree::{Cell, GroupEdges, Leaf, Quadtree, QuadtreeNode};

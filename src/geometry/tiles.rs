@@ -180,14 +180,14 @@ impl TileSet {
         }
     }
 
-    /// Adds the tiles of a row whose centres are inside of a polygon. A tile that the outline does not touch is inside
-    /// of the polygon if its centre is inside.
+    /// Adds each tile of a row whose centre is inside of a polygon. Tiles that the outline touches must have been
+    /// added. Every other tile is wholly inside or wholly outside of the polygon, so its centre decides.
     fn fill_row(&mut self, row: i64, segments: &[(TilePosition, TilePosition)]) {
         let shift = self.shift();
         let half = (1i64 << shift) / 2;
         let y = (row << shift) + half;
-        // For each segment that crosses the horizontal line through the centres of the row's tiles, the first column
-        // whose centre is at the crossing or to the right of it.
+        // The crossings of the outline with the horizontal line through the centres of the row's tiles. Each crossing
+        // is stored as the first column whose centre is at the crossing or to the right of it.
         let mut crossings: Vec<i64> = Vec::new();
         for (one, other) in segments {
             let (from, to) = if one[1] <= other[1] {
@@ -261,8 +261,8 @@ mod tests {
         let (mut low_open, mut high_open) = (false, false);
         low.1 = scale;
         let less = |one: (i128, i128), other: (i128, i128)| {
-            // Compares two fractions n / d with positive d. n and d fit into 64 bits, except in the bounds 0 and 1,
-            // whose denominator is `scale`.
+            // Compares two fractions n / d with positive d. n and d fit into 64 bits, except in the bounds `0 / scale`
+            // and `scale / scale`. These are reduced to `0 / 1` and `1 / 1`.
             let reduce = |(n, d): (i128, i128)| {
                 if d == scale {
                     (i128::from(n > 0), 1)

@@ -29,8 +29,7 @@ pub(super) enum OffsetSlot<'a> {
     /// No memory, because the chunk is empty or absent.
     #[default]
     Nowhere,
-    /// The whole list, and the part of the list in which the offset is expected, on the assumption that offsets are
-    /// evenly distributed.
+    /// The whole list, and the part of it in which the offset is expected (see [`window`]).
     Array(&'a [u16], &'a [u16]),
     /// The word of the bitmap that contains the bit of the offset.
     Word(&'a u64),
@@ -51,7 +50,7 @@ impl OffsetSlot<'_> {
         }
     }
 
-    /// Whether the chunk contains `offset`, which must be the offset that the slot was made for.
+    /// Whether the chunk contains `offset`. The slot must have been made for the same offset.
     #[inline(always)]
     pub(super) fn contains(&self, offset: u16) -> bool {
         match self {
@@ -143,8 +142,8 @@ impl OffsetSet {
         added.count()
     }
 
-    /// Adds ascending distinct offsets to a chunk whose list may be in any order, with duplicates. Such a chunk can be
-    /// read only after [`settle`](Self::settle).
+    /// Adds ascending distinct offsets. The list of the chunk can become unsorted and get duplicates, so the chunk can
+    /// be read only after [`settle`](Self::settle).
     pub(super) fn add_unsettled(&mut self, offsets: &[u16]) {
         match self {
             Self::Empty => *self = Self::of_ascending(offsets),
@@ -156,8 +155,8 @@ impl OffsetSet {
             }
             Self::Array(list) => {
                 make_ascending(list);
-                // A list that is still long without its duplicates becomes a bitmap, so that it is not sorted again and
-                // again.
+                // If the list is still long without its duplicates, it becomes a bitmap. Otherwise it would soon be
+                // full and be sorted again.
                 if list.len() > MAX_ARRAY_LEN / 2 || list.len() + offsets.len() > MAX_ARRAY_LEN {
                     *self = self.to_bitmap();
                 }
@@ -178,8 +177,8 @@ impl OffsetSet {
         }
     }
 
-    /// Whether ascending distinct offsets are known to be absent, because all are greater than the last offset of the
-    /// list, or because the bitmap does not have them.
+    /// Whether all of the ascending distinct `offsets` are known to be absent. A list is not searched: its last offset
+    /// must be less than all of `offsets`. A bitmap is checked for each offset.
     pub(super) fn is_known_to_lack(&self, offsets: &[u16]) -> bool {
         match self {
             Self::Empty => true,
@@ -286,8 +285,8 @@ fn merge_offsets(one: &[u16], other: &[u16]) -> Vec<u16> {
     all
 }
 
-/// Returns the part of an ascending list in which `offset` is expected, on the assumption that offsets are evenly
-/// distributed. The first value is the index at which the part starts.
+/// Returns the part of an ascending list in which `offset` is expected, and the index at which the part starts. The
+/// offsets are assumed to be evenly distributed.
 #[inline]
 pub(super) fn window(list: &[u16], offset: u16) -> (usize, &[u16]) {
     let guess = (list.len() * usize::from(offset)) >> CHUNK_BITS;

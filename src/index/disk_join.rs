@@ -220,7 +220,7 @@ impl DiskJoin {
         })
     }
 
-    /// Records that a list was read, and frees the disk space of the lists before the first list that was not read.
+    /// Records that a list was read. Frees the disk space of all lists before the first unread list.
     fn free_space_of_read_lists(&self, list: usize) {
         let end = lock(&self.read).record_read(list);
         for file in &self.locations {

@@ -3,9 +3,8 @@
 use super::table::{id_at, split};
 use std::ops::Range;
 
-/// Ids that one thread has collected, grouped by chunk. Adding a batch to a set takes a fraction of the time that
-/// adding single ids takes, so the thread that owns the set keeps up with many threads that collect ids. Uses two bytes
-/// per id.
+/// Ids that one thread has collected, grouped by chunk. A set adds a batch in a fraction of the time that it needs for
+/// single ids. One thread can therefore add the batches of many threads. Uses two bytes per id.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct IdBatch {
     /// The number of each chunk, and the range of its offsets in `offsets`. A chunk may occur several times.
@@ -25,7 +24,7 @@ impl IdBatch {
         })
     }
 
-    /// Returns the ids. The ids are in the order in which they were added if that order was strictly ascending.
+    /// Returns the ids. If the ids were added in strictly ascending order, they are returned in that order.
     pub fn ids(&self) -> impl Iterator<Item = i64> + '_ {
         let ids = |(number, offsets): (u64, &'_ [u16])| {
             let ids: Vec<i64> = offsets
@@ -114,7 +113,7 @@ mod tests {
             assert!(!set.add_new(&[start + 99].as_slice().into()));
         }
         assert_eq!(set.len(), 500);
-        // An id that a batch repeats after an id of another chunk does not count as new.
+        // The second `far` does not count as new, because an id of another chunk precedes it.
         let far = 1 << 50;
         assert!(!set.add_new(&[far, 2 * far, far].as_slice().into()));
         assert_eq!(set.len(), 500);

@@ -7,12 +7,13 @@ use super::values::OffsetMap;
 /// A map from the ids of objects of one kind to numbers. Ids may be any `i64`, in any order. A look-up returns 0 for an
 /// id without a number.
 ///
-/// 65,536 neighbouring ids share a chunk, which has one of three forms:
+/// 65,536 neighbouring ids share a chunk. A chunk has one of three forms:
 ///
-/// - a list with two bytes per id that has a number, if these numbers are all the same;
-/// - a list with six bytes per id that has a number, if the numbers differ;
-/// - a palette of the distinct numbers, with 1 to 32 bits for each of the 65,536 ids, if that is smaller than a list. A
-///   palette with a single number needs 8 kB.
+/// - a list of the ids that have a number, if all these numbers are the same: 2 bytes per id;
+/// - a list of the ids that have a number, and of their numbers: 6 bytes per id;
+/// - a palette of the distinct numbers, and the index of the number of each id in the palette: 1 to 32 bits for each of
+///   the 65,536 ids. The indices into a palette with a single number need 8 kB. A palette is used if it is smaller than
+///   a list.
 #[derive(Debug, Default, Clone)]
 pub struct IdMap {
     /// A filter for look-ups, small enough for the processor's cache. Most look-ups are of ids that have no number and
@@ -61,8 +62,8 @@ impl IdMap {
             .map_or(0, |chunk| chunk.get(offset))
     }
 
-    /// Assigns the number `more` to an id without a number. If the id has a number `old` that differs from `more`,
-    /// assigns `combine(old, more)`, which must not be 0.
+    /// Assigns the number `more` to an id. If the id already has another number `old`, assigns `combine(old, more)`
+    /// instead. `combine` must not return 0.
     pub fn add(&mut self, id: i64, more: u32, combine: impl FnOnce(u32, u32) -> u32) {
         let (number, offset) = split(id);
         let chunk = self.chunks.chunk_mut(number);

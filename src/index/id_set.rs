@@ -52,9 +52,10 @@ impl IdSet {
     }
 
     /// If all ids of a batch are known to be new, adds them and returns `true`. Otherwise adds nothing and returns
-    /// `false`, although the ids may be new. An id is known to be new if it is greater than all ids of its chunk, or if
-    /// its chunk is a bitmap without the id. Also returns `false` if the chunks of the batch are not in ascending
-    /// order. An id that the batch repeats within a run of ids of the same chunk counts once.
+    /// `false`. An id is known to be new if it is greater than all ids of its chunk, or if its chunk is a bitmap
+    /// without the id. Other ids may be new, too, but they are not looked up. Also returns `false` if the chunks of the
+    /// batch are not in ascending order. An id that the batch repeats within a run of ids of the same chunk counts
+    /// once.
     pub fn add_new(&mut self, batch: &IdBatch) -> bool {
         let takes = |(number, offsets): (u64, &[u16])| {
             let chunk = self.chunks.chunk(number);

@@ -22,9 +22,9 @@ pub enum StoreForm {
 /// A map from node ids, which may be any `i64`, to locations. If a node is added twice, the second location replaces
 /// the first.
 ///
-/// A sparse store expects nodes in ascending order of ids, as in a sorted file, because adding nodes to an earlier
-/// chunk copies that chunk and takes more memory. [`of_ids`](Self::of_ids) creates a sparse store for nodes in any
-/// order.
+/// A sparse store expects nodes in ascending order of ids, as in a sorted file. In any other order, a node may belong
+/// to an earlier chunk. Adding it copies that chunk and takes more memory. [`of_ids`](Self::of_ids) creates a sparse
+/// store for nodes in any order.
 #[derive(Debug)]
 pub struct LocationStore {
     form: StoreForm,
@@ -77,9 +77,9 @@ impl LocationStore {
         store
     }
 
-    /// Creates a sparse store for nodes with the given ids, which may be added in any order. Nodes with other ids are
-    /// ignored when they are added, and a node has no location before it is added. Nodes can be looked up without
-    /// calling [`close`](Self::close). Maps the memory of the locations beforehand, on `threads` threads.
+    /// Creates a sparse store for nodes with the given ids. The nodes may be added in any order. A node has no location
+    /// until it is added. Nodes with other ids are ignored. Nodes can be looked up without calling
+    /// [`close`](Self::close). Maps the memory of the locations beforehand, on `threads` threads.
     pub fn of_ids(ids: IdSet, threads: usize) -> Self {
         let count = ids.len() as usize;
         let mut locations = Vec::with_capacity(count);
@@ -208,7 +208,8 @@ impl LocationStore {
         self.fixed.as_deref().unwrap_or(&self.chunks)
     }
 
-    /// Returns the location of a node; `None` if the store does not have the node, or if the node has no location.
+    /// Returns the location of a node. Returns `None` if the store does not have the node, or if the node has no
+    /// location.
     #[cfg(test)]
     fn get(&self, id: i64) -> Option<Location> {
         let chunk = self.table().chunk(split(id).0);
@@ -217,9 +218,9 @@ impl LocationStore {
         location.copied().flatten()
     }
 
-    /// Appends the location of the node with each id to `locations`, or `None` if the store does not have the node or
-    /// the node has no location. Ids are looked up in batches whose cache misses overlap, which is several times as
-    /// fast as single look-ups.
+    /// Looks up the node with each id and appends its location to `locations`. Appends `None` if the store does not
+    /// have the node, or if the node has no location. Ids are looked up in batches, and the cache misses of a batch
+    /// overlap. This is several times as fast as single look-ups.
     pub fn get_all(&self, ids: &[i64], locations: &mut Vec<Option<Location>>) {
         const AT_A_TIME: usize = 64;
         const NONE: &Option<Location> = &None;

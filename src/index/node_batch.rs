@@ -12,7 +12,7 @@ const ABSENT: usize = usize::MAX;
 
 /// The maximum number of nodes that are sorted together, with 16 bytes each. Blocks of real files have far fewer nodes.
 const SORTED: usize = 1 << 20;
-/// The number of runs after which nodes are sorted, so that the runs become fewer.
+/// The number of runs after which nodes are sorted. Sorting reduces the number of runs.
 const RUNS: usize = 1 << 16;
 
 /// Nodes to be added to a [`LocationStore`], divided into runs of nodes of the same chunk.
@@ -112,9 +112,9 @@ impl NodeBatch {
         Cow::Owned(indices)
     }
 
-    /// Sorts the nodes that are not sorted yet by chunk and offset, unless the runs are already in ascending order of
-    /// chunks. If there are many nodes, each group of [`SORTED`] nodes is sorted separately. Nodes with the same id
-    /// keep their order.
+    /// Sorts the nodes that are not sorted yet by chunk and offset. Does nothing if the runs are already in ascending
+    /// order of chunks. If there are many nodes, each group of [`SORTED`] nodes is sorted separately. Nodes with the
+    /// same id keep their order.
     fn sort(&mut self) {
         if !std::mem::take(&mut self.is_unordered) {
             return;
@@ -148,7 +148,8 @@ impl NodeBatch {
     }
 }
 
-/// Prepares batches for a store on the threads that make them, so that the thread that adds them has less to do.
+/// Prepares batches before they are added to a store. The threads that collect the nodes do this work, so that the
+/// thread that adds the batches has less to do.
 #[derive(Debug, Clone, Default)]
 pub struct Preparation(pub(super) Option<Arc<ChunkTable<LocationChunk>>>);
 

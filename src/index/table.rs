@@ -76,8 +76,8 @@ impl<C: Default + Offsets> ChunkTable<C> {
         &mut page[at]
     }
 
-    /// Returns the chunk with a number; `None` if absent. A chunk that was not created but whose page is allocated is
-    /// returned as an empty chunk.
+    /// Returns the chunk with a number; `None` if absent. All chunks of an allocated page are present. The chunks of
+    /// the page that were never created are empty.
     #[inline]
     pub(super) fn chunk(&self, number: u64) -> Option<&C> {
         if number < NEAR_CHUNKS {
@@ -120,8 +120,8 @@ impl<C: Default + Offsets> ChunkTable<C> {
         near.chain(self.far.values_mut()).for_each(change);
     }
 
-    /// Returns a table with the result of `change` for each chunk. Consumes one chunk after another, so that old and
-    /// new chunks are not all in memory at the same time.
+    /// Returns a table with the result of `change` for each chunk. Consumes one chunk after another. Thus old and new
+    /// chunks are not all in memory at the same time.
     pub(super) fn map<D>(self, mut change: impl FnMut(C) -> D) -> ChunkTable<D> {
         ChunkTable {
             near: (self.near.into_iter())
@@ -159,9 +159,9 @@ impl<C: Default + Offsets> ChunkTable<C> {
                 .any(|(number, chunk)| (from.0..=until.0).contains(number) && meets(*number, chunk))
     }
 
-    /// Returns two lists of chunks with their numbers. The first has the chunks of negative ids by descending number,
-    /// the second the chunks of other ids by ascending number. This is canonical order, except that the id 0 is in the
-    /// first chunk of the second list.
+    /// Returns two lists of chunks with their numbers. The first list has the chunks of negative ids, by descending
+    /// number. The second list has the chunks of other ids, by ascending number. Together, the lists are in canonical
+    /// order, except for the id 0: in canonical order, 0 comes before the negative ids.
     pub(super) fn chunks(&self) -> (Numbered<'_, C>, Numbered<'_, C>) {
         let mut far: Vec<(u64, &C)> = self
             .far

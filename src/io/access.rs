@@ -124,8 +124,8 @@ mod attributes {
 
     /// The extended attribute that holds the access control list.
     const LIST: &CStr = c"system.posix_acl_access";
-    /// Prefixes of the names of attributes that are not copied, because they describe the content rather than the
-    /// access, or cannot be set.
+    /// Prefixes of the names of attributes that are not copied. Such attributes cannot be set, or describe the content
+    /// of the file rather than the access to it.
     const OF_SYSTEM: [&str; 4] = ["system.", "security.ima", "security.evm", "btrfs."];
 
     /// The names of the attributes that could not be copied to the new file.

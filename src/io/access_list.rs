@@ -10,7 +10,7 @@ const ENTRY: usize = 8;
 const GROUP_OBJ: u16 = 0x04;
 /// The tag of the entry for other users.
 const OTHER: u16 = 0x20;
-/// The tag of the mask, which limits all permissions except those of the file's owner and of other users.
+/// The tag of the mask. The mask limits all permissions except those of the file's owner and of other users.
 const MASK: u16 = 0x10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,8 +56,8 @@ impl AccessList {
         entry.map(|entry| entry.permissions)
     }
 
-    /// Returns the mask, which limits all permissions except those of the file's owner and of other users; `None` if
-    /// the list has no mask.
+    /// Returns the permissions that the mask allows; `None` if the list has no mask. The mask does not limit the file's
+    /// owner and other users.
     pub(super) fn mask(&self) -> Option<u32> {
         self.permissions(MASK).map(u32::from)
     }
@@ -78,9 +78,9 @@ impl AccessList {
         self.permissions(OTHER).map_or(0, u32::from)
     }
 
-    /// Returns the list for a file of another group. The new group and other users get only the permissions that the
-    /// old group and other users had in common, because members of the new group were other users before, and those of
-    /// the old group become other users.
+    /// Returns the list for the file after a change of its group. Members of the new group were other users before, and
+    /// members of the old group become other users. Nobody may gain permissions, so the new group and other users both
+    /// get only the permissions that the old group and other users had in common.
     pub(super) fn for_other_group(mut self) -> Self {
         let shared = self.shared_permissions() as u16;
         for entry in &mut self.0 {

@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A function that tells whether this program has written a file, given the path of the file within its directory, and
-/// the open file.
+/// A function that returns whether this program has written a file. The arguments are the path of the file within its
+/// directory, and the open file.
 pub(crate) type IsOwn = fn(&Path, &File) -> bool;
 
 /// The maximum depth of directories that are searched. This program never creates deeper directories.

@@ -1,4 +1,4 @@
-//! Locks on files that are replaced, so that two runs do not replace the same file.
+//! Locks on files that a run replaces. A lock prevents two runs from replacing the same file at the same time.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::lock;
@@ -7,9 +7,9 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 
-/// A lock on a file. It lasts until the last clone of the `Arc` that [`acquire`](Self::acquire) returns is dropped, or
-/// until the process ends. A run locks each existing file that it will replace. If a process locks a file twice, both
-/// callers share the lock.
+/// A lock on a file. [`acquire`](Self::acquire) returns the lock in an `Arc`. The lock lasts until the last clone of
+/// the `Arc` is dropped, or until the process ends. A run locks each existing file that it will replace. If a process
+/// locks a file twice, both callers share the lock.
 #[derive(Debug)]
 pub(crate) struct FileLock {
     file: File,

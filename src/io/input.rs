@@ -34,11 +34,10 @@ struct OpenInput {
     /// A second descriptor of the file, opened with `O_DIRECT`; `None` if reads use the page cache.
     direct: Option<File>,
     len: u64,
-    /// Whether pages that were read are dropped from the page cache, so that reading this large file does not evict
-    /// other files.
+    /// Whether pages are dropped from the page cache after they are read. This is set for large files, which would
+    /// evict other files from the cache.
     drop_behind: bool,
-    /// The size in bytes of the original file, if `file` is a temporary file to which the original was converted;
-    /// otherwise `None`.
+    /// The size in bytes of the original file if `file` is a converted copy of it; otherwise `None`.
     original_len: Option<u64>,
     /// The first [`FIRST_READ`] bytes of the file; unset until they are first requested.
     start: OnceLock<Vec<u8>>,
@@ -49,8 +48,8 @@ struct OpenInput {
 /// The registered inputs of this process. Closed inputs stay in the list until it has to grow.
 static OPEN: Mutex<Vec<Weak<OpenInput>>> = Mutex::new(Vec::new());
 
-/// Returns, for each open input that reads the file at `path`, the identity that the file had when the input was
-/// opened. `path` must have no symbolic links in it.
+/// Finds the open inputs that read the file at `path`. For each, returns the identity that the file had when the input
+/// was opened. `path` must have no symbolic links in it.
 pub(super) fn identities_at(path: &Path) -> Vec<FileIdentity> {
     let open = lock(&OPEN);
     let inputs = open.iter().filter_map(Weak::upgrade);
@@ -225,7 +224,8 @@ impl Input {
         self.0.original_len
     }
 
-    /// Returns the size in bytes of the file that the user gave, even if this input reads a converted copy of it.
+    /// Returns the size in bytes of the file that the user gave. If this input reads a converted copy, this is the size
+    /// of the original file.
     pub(crate) fn user_file_len(&self) -> u64 {
         self.original_len().unwrap_or_else(|| self.len())
     }
@@ -266,7 +266,7 @@ impl Input {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Returns a number that clones of the input share, and that no other open input has.
+    /// Returns a number that identifies the open input. Only clones of the input have the same number.
     pub(crate) fn number(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }

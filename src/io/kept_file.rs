@@ -26,9 +26,9 @@ pub(crate) fn open_kept_file(path: &Path) -> Result<Option<File>> {
     Ok(open_without_waiting(path).ok())
 }
 
-/// Writes a file, which gets its name when it is complete. First removes an existing file at `path`, which callers have
-/// found to be damaged. The data are not flushed to disk, so the file may be damaged after a crash of the machine. The
-/// reader has to detect this.
+/// Writes a file. The file gets its name when it is complete. First removes an existing file at `path`, because callers
+/// have found it to be damaged. The data are not flushed to disk. The file may therefore be damaged after a crash of
+/// the machine. The reader has to detect such damage.
 pub(crate) fn write_kept_file(path: &Path, mut bytes: impl Read) -> Result<()> {
     let failed = |error| Error::io(path, "cannot write", error);
     match fs::remove_file(path) {
@@ -52,8 +52,8 @@ pub(crate) fn write_kept_file(path: &Path, mut bytes: impl Read) -> Result<()> {
     }
 }
 
-/// Removes, from a directory, the temporary files that no process uses, including files with names that earlier
-/// versions of this program used.
+/// Removes unused temporary files from a directory. A file is unused if no process has locked it. Also removes such
+/// files of earlier versions of this program, which used other names.
 pub(crate) fn remove_temporary_files(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else {
         return;

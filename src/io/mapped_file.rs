@@ -13,8 +13,8 @@ pub(crate) struct MappedFile {
 }
 
 impl MappedFile {
-    /// Maps a file. No program may change or truncate the file in place while it is mapped. A file that gets its name
-    /// only when it is complete, and is never changed afterwards, satisfies this condition.
+    /// Maps a file. No program may change or truncate the file in place while it is mapped. A file satisfies this
+    /// condition if it gets its name only when it is complete, and is never changed afterwards.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).for_path(path, "cannot open")?;
         // SAFETY: the file is only read, and its writer never changes it after it has its name. If another program

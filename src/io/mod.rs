@@ -1,4 +1,4 @@
-//! Input files, which are read at any offset, and output files, which appear under their name only when they are
+//! Input and output files. Input files are read at any offset. Output files appear under their name only when they are
 //! complete.
 
 mod access;

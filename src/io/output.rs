@@ -15,8 +15,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tempfile::NamedTempFile;
 
-/// An output that is open and still empty. Outputs are opened before the input is read, so that a run fails early if an
-/// output cannot be created.
+/// An output that is open and still empty. Outputs are opened before the input is read. A run therefore fails early if
+/// an output cannot be created.
 #[derive(Debug)]
 pub struct OpenOutput {
     pub(crate) output: Output,
@@ -27,8 +27,8 @@ pub struct OpenOutput {
 }
 
 impl OpenOutput {
-    /// Opens an output, as [`Output::create`] does. Warns if the output cannot have all attributes of the file that it
-    /// will replace.
+    /// Opens an output, as [`Output::create`] does. Warns if some attributes of the file to replace cannot be copied to
+    /// the output.
     pub fn open(target: OutputTarget, ctx: &Context) -> Result<Self> {
         let is_stream = target.is_stream();
         let (mut output, file) = Output::create(target)?;
@@ -45,8 +45,8 @@ impl OpenOutput {
         })
     }
 
-    /// Opens a new file, which gets the path `final_path` when it is committed. The commit fails if another file has
-    /// that path, or if `cancellation` is set by then. `shown` is the path of the new file in messages.
+    /// Opens a new file, which gets the path `final_path` when it is committed. The commit fails if another file
+    /// already has this path, or if `cancellation` is set. `shown` is the path of the new file in messages.
     pub(super) fn open_hidden(
         final_path: PathBuf,
         shown: PathBuf,
@@ -83,7 +83,7 @@ pub struct Output {
     pending: UnfinishedFile,
     /// The file that this output will replace.
     replaced: Option<ReplacedFile>,
-    /// The warning that the output cannot have all attributes of the file that it will replace.
+    /// The warning that some attributes of the file to replace cannot be copied to the output.
     warning: Option<String>,
     /// The claim on the path of the file; `None` for streams and temporary files.
     claim: Option<Claim>,
@@ -206,9 +206,12 @@ impl Output {
             .ok()
     }
 
-    /// Flushes a file to disk and gives it the path of the target. Fails if the work has been cancelled. Also fails if
-    /// the file to replace has changed since the output was opened, or if a file that may not be replaced has been
-    /// created at the path since then. Does nothing for a stream or a temporary file.
+    /// Flushes a file to disk and gives it the path of the target. For a writer, waits until the writer has received
+    /// all data. Other streams and temporary files are left as they are.
+    ///
+    /// Fails if the work has been cancelled, or if the file to replace has changed since the output was opened. Also
+    /// fails if a file exists at the path and may not be replaced, or if the new file is smaller than
+    /// [`Context::max_shrink`] allows.
     pub fn commit(self) -> Result<()> {
         self.commit_and_complete(&[])
     }
@@ -220,7 +223,7 @@ impl Output {
     }
 
     /// Gives a file its name as [`commit`](Self::commit) does, but does not wait until it is on disk. After a crash of
-    /// the machine, the file may be empty or damaged, which its readers have to detect.
+    /// the machine, the file may be empty or damaged. Its readers have to detect this.
     pub(crate) fn commit_unflushed(self) -> Result<()> {
         self.commit_flushing(&[], |_| Ok(()))
     }

@@ -31,7 +31,7 @@ pub(crate) struct OutputDirectory {
     policy: NamingPolicy,
     /// The files of an earlier run. The new files get their access rights.
     replaced: ReplacedFiles,
-    /// The warning that the new files cannot have all attributes of the files that they replace.
+    /// A warning if the new files do not get all attributes of the files that they replace.
     warning: Option<String>,
     cancellation: Cancellation,
 }
@@ -40,9 +40,9 @@ pub(crate) struct OutputDirectory {
 #[derive(Debug)]
 enum NamingPolicy {
     /// The staging directory gets the name of the directory. It replaces an existing directory in one step if the
-    /// system can exchange names, and otherwise in two. Some directories are not replaced as a whole: a mount point,
-    /// the working directory, a directory that cannot be renamed, and a directory with files that `is_own` does not
-    /// recognise. In these, the files that `is_own` recognises are replaced one after another.
+    /// system can exchange names, and otherwise in two. A directory is not replaced as a whole if it is a mount point
+    /// or the working directory, if it cannot be renamed, or if it has files that `is_own` does not recognise. In such
+    /// a directory, the files that `is_own` recognises are replaced one after another.
     Replace { is_own: IsOwn, overwrite: bool },
     /// The files have their final names from the start, in a directory that exists. Readers use only the files that a
     /// list names, and this list is replaced last.

@@ -1,4 +1,4 @@
-//! Tests of the replacement of directories, on systems that can exchange names and on those that cannot.
+//! Tests that replace directories. Some tests simulate a system that cannot exchange the names of two directories.
 
 use super::*;
 use crate::runtime::Context;

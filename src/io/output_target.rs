@@ -10,8 +10,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf, is_separator};
 use std::sync::Arc;
 
-/// An unnamed temporary file, which disappears when its last descriptor is closed, even if the process is killed.
-/// Clones share the open file.
+/// An unnamed temporary file. It disappears when its last descriptor is closed, even if the process is killed. Clones
+/// share the open file.
 #[derive(Debug, Clone)]
 pub struct ScratchFile {
     file: Arc<File>,
@@ -112,7 +112,7 @@ impl OutputTarget {
         }
     }
 
-    /// Fails if the target is a URL or a directory, or if it exists and may not be overwritten.
+    /// Fails if the target is a URL, a directory, or an existing file that may not be overwritten.
     pub fn check(&self) -> Result<()> {
         let Self::File { path, overwrite } = self else {
             return Ok(());
@@ -139,7 +139,8 @@ impl OutputTarget {
         }
     }
 
-    /// Fails if two targets are the same file, under the same or different names, or if a target is one of the inputs.
+    /// Fails if two targets are the same file, or if a target is one of the inputs. Paths are compared after symbolic
+    /// links are resolved.
     pub(crate) fn check_distinct<'t>(
         targets: impl IntoIterator<Item = &'t Self>,
         inputs: &[&Path],
@@ -179,9 +180,8 @@ impl OutputTarget {
         )
     }
 
-    /// Returns the directory for temporary files of the command. For a file, it is the directory of that file, because
-    /// the file system there must have room for large files in any case. For a stream, it is the system's temporary
-    /// directory.
+    /// Returns the directory for temporary files of the command. For a file, it is the directory of that file: its file
+    /// system needs room for large files in any case. For a stream, it is the system's temporary directory.
     pub fn scratch_directory(&self) -> PathBuf {
         match self {
             Self::File { path, .. } if !self.is_stream() => directory_of(path).to_owned(),
@@ -202,11 +202,11 @@ impl OutputTarget {
     }
 }
 
-/// Resolves symbolic links in `path`, so that an output replaces the file that a link points to, and not the link.
+/// Resolves symbolic links in `path`. An output thus replaces the file that a link points to, and not the link.
 pub(super) fn real_path(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
-    // The last link may point to a file that does not exist yet, which `canonicalize` cannot resolve. If the links form
-    // a cycle, a later system call fails.
+    // `canonicalize` fails if the last link points to a file that does not exist yet. The loop resolves such links one
+    // by one. If the links form a cycle, a later system call fails.
     for _ in 0..40 {
         match (path.canonicalize(), path.read_link()) {
             (Ok(real), _) => return real,

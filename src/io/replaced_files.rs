@@ -6,15 +6,15 @@ use super::directory_content::{IsOwn, own_files};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// The minimum permissions of the owner of each new file, so that the file can be read again before it gets its name.
+/// The minimum permissions of the owner of each new file. The file may have to be read again before it gets its name.
 const OF_FILE: u32 = 0o400;
-/// The minimum permissions of the owner of each new directory, so that files can be created in it.
+/// The minimum permissions of the owner of each new directory. They allow the owner to create files in it.
 const OF_DIRECTORY: u32 = 0o700;
 
 /// The files that a run replaces in a directory, and the directories in which they are.
 ///
-/// A new file gets the access of the old file of the same name. A new file of another name gets the narrowest access of
-/// the old files, so that nobody can read data in it that they could not read before.
+/// A new file gets the access of the old file of the same name. If there is no old file of this name, the new file gets
+/// the narrowest access of all old files. Nobody can then read data that they could not read before.
 #[derive(Debug, Default)]
 pub(crate) struct ReplacedFiles {
     root: PathBuf,
@@ -46,14 +46,14 @@ impl ReplacedFiles {
         }
     }
 
-    /// Passes the access of the old files on to a new file, which will have the path `name` within the output
+    /// Passes the access of the old files on to a new file. `name` is the later path of the new file within the output
     /// directory. Returns a warning if parts of the access could not be kept.
     pub(crate) fn copy_access_to_file(&self, name: &Path, new: &File) -> Option<String> {
         self.copy_access(&self.files, name, new, OF_FILE)
     }
 
-    /// Passes the access of the old directories on to a new directory, which will have the path `name` within the
-    /// output directory. Returns a warning if parts of the access could not be kept.
+    /// Passes the access of the old directories on to a new directory. `name` is the later path of the new directory
+    /// within the output directory. Returns a warning if parts of the access could not be kept.
     pub(super) fn copy_access_to_directory(&self, name: &Path, new: &File) -> Option<String> {
         self.copy_access(&self.directories, name, new, OF_DIRECTORY)
     }

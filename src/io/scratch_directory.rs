@@ -14,7 +14,7 @@ pub struct ScratchDirectory {
 }
 
 impl ScratchDirectory {
-    /// Creates a directory in `parent` or, if that is `None`, in the system's directory for temporary files.
+    /// Creates a directory in `parent`. If `parent` is `None`, uses the system's directory for temporary files.
     ///
     /// # Errors
     ///

@@ -213,8 +213,8 @@ pub(super) fn flush_entries(directory: &Path) -> io::Result<()> {
     Directory::containing(&directory.join("entry")).sync()
 }
 
-/// Moves the entries of a directory to another directory, one after another, except the entry named `mark`. If both
-/// directories contain a subdirectory of the same name, moves the entries of that subdirectory.
+/// Moves the entries of the directory `from` to the directory `to`, one after another. The entry named `mark` is not
+/// moved. If both directories contain a subdirectory of the same name, moves the entries of that subdirectory.
 pub(super) fn move_entries(from: &Path, to: &Path, mark: &str) -> io::Result<()> {
     let names: io::Result<Vec<_>> = fs::read_dir(from)?
         .map(|entry| Ok(entry?.file_name()))
@@ -234,8 +234,8 @@ pub(super) fn move_entries(from: &Path, to: &Path, mark: &str) -> io::Result<()>
     Ok(())
 }
 
-/// Removes the staging directories of `root` that killed runs have left, and completes or undoes the replacements that
-/// those runs had begun.
+/// Cleans up after killed runs with the output directory `root`. Removes their staging directories. If a killed run had
+/// begun to replace `root`, completes or undoes the replacement.
 pub(super) fn recover_killed_runs(root: &Path, is_own: IsOwn) {
     let within = root.join(root.file_name().unwrap_or_default());
     let mut remnants = temporary::remnants(root);

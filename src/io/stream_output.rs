@@ -60,7 +60,8 @@ impl StreamOutput {
         self.len
     }
 
-    /// Locks the file until the returned descriptor is closed, so that other runs see that it is in use.
+    /// Locks the file to show other runs that it is in use. The returned descriptor keeps the lock when the output is
+    /// closed.
     pub(super) fn hold_lock(&self) -> std::io::Result<File> {
         temporary::lock(&self.file);
         self.file.try_clone()
@@ -159,8 +160,8 @@ impl StreamOutput {
 }
 
 /// Flushes files to disk, and then gives all of them their names. A cancellation takes effect only before the first
-/// name is given. A signal that the program handles ends the process before the first name or after the last one. If
-/// the process is killed in between, some files may have their names and others may not.
+/// name is given. A signal that the program handles never ends the process between two names. If the process is killed
+/// between two names, only some of the files have their names.
 pub(crate) fn commit_together(mut files: Vec<StreamOutput>) -> Result<()> {
     files.iter_mut().try_for_each(StreamOutput::flush)?;
     for file in &mut files {

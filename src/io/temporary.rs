@@ -1,4 +1,4 @@
-//! Temporary files beside outputs. A killed process can leave one, which a later run with the same output removes.
+//! Temporary files beside outputs. A killed process can leave one behind. A later run with the same output removes it.
 //!
 //! A temporary file is locked as long as its process uses it, so that no other run mistakes it for a remnant.
 
@@ -8,14 +8,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// The maximum number of bytes of an output's name that the name of a temporary file contains, because file systems
-/// limit the length of names.
+/// The maximum number of bytes that the name of a temporary file takes from the name of its output. File systems limit
+/// the length of names.
 const MAX_NAME: usize = 200;
 const SUFFIX: &str = ".tmp";
 
-/// The name of a mark, which is a file in a staging directory. The mark means that files are being moved from there to
-/// the target one by one, and that the target is incomplete until the mark is removed. If the process is killed, the
-/// next run removes the files in both directories.
+/// The name of a mark, which is a file in a staging directory. The mark exists while files are moved one by one from
+/// the staging directory to the target. Until the mark is removed, the target is incomplete. If the process is killed,
+/// the next run removes the files in both directories.
 pub(super) const MOVING: &str = ".moving";
 
 /// Returns the prefix of the names of temporary files of the output `path`.

@@ -27,8 +27,8 @@ fn names() -> MutexGuard<'static, RegisteredPaths> {
     lock(&NAMES)
 }
 
-/// Registered paths, in the order in which they were registered. An update of a directory registers each of its files,
-/// which may be many thousands, so paths are looked up in a map and not by a walk over a list.
+/// Registered paths, in the order in which they were registered. Paths are looked up in a map, because the update of a
+/// directory can register many thousands of files.
 struct RegisteredPaths {
     by_number: BTreeMap<u64, PathBuf>,
     /// The number of each path.
@@ -100,10 +100,10 @@ pub(super) fn register(name: &Path) {
     names().add(name);
 }
 
-/// Runs `finish`, which gives an unfinished output its final name or fails. Unregisters `temporary`, the path that the
-/// output had until then. If `finish` succeeds, also unregisters the paths `completed`, which are complete together
-/// with this output. The list of paths is locked while `finish` runs, so [`abandon_unfinished`] runs entirely before or
-/// entirely after `finish`.
+/// Runs `finish`, which gives an unfinished output its final name or fails. Unregisters `temporary`, the previous path
+/// of the output. If `finish` succeeds, also unregisters the paths `completed`, which are complete together with this
+/// output. The list of paths is locked while `finish` runs. So [`abandon_unfinished`] never runs at the same time as
+/// `finish`.
 pub(super) fn finish_output<T, E>(
     temporary: Option<&Path>,
     completed: &[PathBuf],

@@ -13,7 +13,8 @@ pub(crate) struct Attempts<'a> {
     pub pause: &'a (dyn Fn(Duration) -> Result<(), Fault> + Sync),
     /// The pause after the first failed attempt. Each further pause is twice as long as the one before.
     pub first_pause: Duration,
-    /// The number of consecutive attempts without new bytes after which the file is given up.
+    /// The number of failed attempts after which the file is given up. An attempt that brings new bytes restarts the
+    /// count at 1.
     pub most: u32,
 }
 
@@ -21,8 +22,8 @@ impl Attempts<'_> {
     /// Calls `attempt` until it succeeds. `attempt` also returns the number of bytes that have arrived in all attempts
     /// so far.
     ///
-    /// Fails with the last fault if that fault is permanent, if `most` consecutive attempts brought no new bytes, or if
-    /// the bytes arrived more slowly than `pace` allows.
+    /// Fails with the last fault in any of these cases: the fault is permanent; the number of failed attempts reaches
+    /// `most`; the bytes arrived more slowly than `pace` allows. Also fails if the user wants to stop.
     pub(crate) fn run<T>(
         &self,
         mut pace: Option<Pace>,
@@ -35,7 +36,7 @@ impl Attempts<'_> {
                 Ok(found) => return Ok(found),
                 Err(fault) => fault,
             };
-            // An attempt that brought new bytes resets the count, so only attempts without progress add up.
+            // An attempt that brought new bytes restarts the count, so only attempts without progress add up.
             failures = if arrived > before { 1 } else { failures + 1 };
             before = arrived;
             let is_too_slow = pace.as_ref().is_some_and(|pace| pace.is_too_slow(arrived));

@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// The number of bytes from the start of a file on disk that are also kept in memory.
 const HEAD_LEN: usize = 4096;
-/// The number of bytes after which the start of a file on disk must be recognized as gzip data or as a change file.
+/// The number of bytes after which a file on disk is given up if its start is neither gzip data nor a change file.
 const LOOK_LEN: u64 = 1 << 16;
 
 /// A buffer for the bytes of a file that is being fetched.

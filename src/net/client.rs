@@ -81,9 +81,9 @@ pub(super) fn file_version(headers: &HeaderMap) -> Option<String> {
     version.map(str::to_owned)
 }
 
-/// Returns the fault for a response in a content coding that was not asked for and that is not decoded. Gzip is never a
-/// fault, because servers also state this coding for files that are stored as gzip data. Readers recognize gzip data by
-/// its content.
+/// Returns a fault if a response states a content coding such as `br` or `zstd`. The client asks for no coding, and
+/// does not decode such a response. Gzip is never a fault, because servers also state this coding for files that are
+/// stored as gzip data. Readers recognize gzip data by its content.
 pub(super) fn coding_fault(headers: &HeaderMap) -> Option<Fault> {
     const CODINGS: [&str; 5] = ["br", "compress", "deflate", "x-compress", "zstd"];
     let stated = header_text(headers, &CONTENT_ENCODING)?;

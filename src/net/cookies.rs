@@ -48,7 +48,8 @@ impl Cookie {
         })
     }
 
-    /// Whether the cookie is sent with requests for `path` on `host`. `is_secure` means that the request is encrypted.
+    /// Whether the cookie applies to a request for `path` on `host`. `is_secure` says whether the request is encrypted.
+    /// The expiry time is not checked.
     fn applies_to(&self, is_secure: bool, host: &str, path: &str) -> bool {
         let host = host.to_ascii_lowercase();
         let is_below = host

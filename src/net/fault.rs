@@ -12,8 +12,8 @@ pub enum Fault {
     Missing,
     /// The server denies the file to everybody, or to this address. Another attempt does not help.
     Refused(String),
-    /// The server denies this user the file, because it asks for cookies or a token, or does not accept those that were
-    /// sent. Another attempt does not help.
+    /// The server denies this user the file. It asks for cookies or a token, or does not accept those that were sent.
+    /// Another attempt does not help.
     Unauthorized(String),
     /// The server sent an HTML page instead of the file, as some servers do for files that they do not have.
     Page,
@@ -38,7 +38,7 @@ impl Fault {
         Self::Permanent(format!("the file is longer than {limit} bytes"))
     }
 
-    /// Returns the fault for a server that sends so slowly that the transfer would not end.
+    /// Returns the fault for a server that sends less than a thousand bytes a second.
     pub(crate) fn too_slow() -> Self {
         Self::Transient("the server gives less than a thousand bytes a second".into())
     }

@@ -61,7 +61,8 @@ impl<'t> Fetcher<'t> {
     }
 
     /// Appends the bytes of the file at a URL to an empty body. Fails if the file is missing, refused or longer than
-    /// `limit` bytes, if too many consecutive attempts brought nothing, or if all attempts together were too slow.
+    /// `limit` bytes. Also fails if too many consecutive attempts brought no bytes, or if all attempts together were
+    /// too slow.
     pub(crate) fn fetch_into(
         &self,
         bytes: &mut impl Body,
@@ -81,7 +82,7 @@ impl<'t> Fetcher<'t> {
     }
 
     /// Returns the first `len` bytes of the file at a URL; all bytes if it is shorter. Fails if the file is missing or
-    /// refused, if too many consecutive attempts brought nothing, or if all attempts together were too slow.
+    /// refused. Also fails if too many attempts failed, or if all attempts together were too slow.
     pub(crate) fn fetch_start(&self, url: &str, len: usize) -> Result<Vec<u8>, Fault> {
         let pace = Some(self.pace_of_attempts());
         self.attempts.run(pace, || (self.read_start(url, len), 0))
@@ -132,8 +133,8 @@ impl<'t> Fetcher<'t> {
         }
         bytes.clear().map_err(unwritten)?;
         let cause = match part.start {
-            // A server that does not support ranges starts again from the first byte, so the bytes that have arrived
-            // are dropped.
+            // A server that does not support ranges sends the whole file again. The bytes of earlier attempts have been
+            // dropped above.
             0 => return Ok(part),
             _ if is_other_part => "the server gave another part of the file than the one asked for",
             _ => "the file of the server changed while it was read",

@@ -1,4 +1,4 @@
-//! A time limit for transfers, so that a server that sends a byte now and then does not hold up a run for ever.
+//! A time limit for transfers. Without it, a server that sends a byte now and then could hold up a run for ever.
 
 use std::time::{Duration, Instant};
 

@@ -307,9 +307,9 @@ impl Ranges {
         range.is_empty() || before.is_some_and(|(_, end)| *end >= range.end)
     }
 
-    /// Returns the parts of `range` that are not in the set. A last part that is shorter than [`MIN_REQUEST`] is
-    /// extended beyond `range` until it has that length, or reaches the next range of the set or the end of the file.
-    /// `len` is the size of the file in bytes.
+    /// Returns the parts of `range` that are not in the set. A part at the end of `range` that is shorter than
+    /// [`MIN_REQUEST`] is extended to that length. The extension stops at the next range of the set and at `len`, the
+    /// size of the file in bytes.
     fn missing_ranges(&self, range: Range<u64>, len: u64) -> Vec<Range<u64>> {
         let (mut missing, mut at) = (Vec::new(), range.start);
         let before = self.0.range(..=range.start).next_back();

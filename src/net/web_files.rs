@@ -20,7 +20,7 @@ const REDIRECTS: usize = 8;
 /// The credentials that a server asks for before it gives files.
 #[derive(Default)]
 pub struct Credentials {
-    /// Cookies, by host and path.
+    /// The cookies, each for the hosts and paths that it applies to.
     pub cookies: CookieJar,
     /// A bearer token, which is sent only to the server of the first request.
     pub token: Option<String>,
@@ -74,7 +74,7 @@ impl WebFiles {
     /// Creates a transport that uses `credentials`. `read_time` is the timeout of a read; `None` means one minute.
     pub fn new(credentials: Credentials, read_time: Option<Duration>) -> Self {
         let config = client::config_builder(read_time)
-            // `request` follows redirects itself, so that it sends secrets only to the server that they are for.
+            // `request` follows redirects itself. It sends secrets only to the servers for which they are meant.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .build();
@@ -112,10 +112,11 @@ impl WebFiles {
         Err(Fault::Permanent(format!("more than {REDIRECTS} redirects")))
     }
 
-    /// Sends a request. A chunked body (`Transfer-Encoding: chunked`) is transferred with a time limit, because a
-    /// server may send chunk extensions or trailers without end, during which no read returns. The limit is part of the
-    /// request, and would also break off long transfers of known length. So the request is first sent without the
-    /// limit, and repeated with it if the body is chunked.
+    /// Sends a request. A chunked body (`Transfer-Encoding: chunked`) is transferred with a time limit. Without the
+    /// limit, a server could send chunk extensions or trailers for ever, and no read would return. The limit is part of
+    /// the request, and would also break off long transfers of known length. Therefore, the request is first sent
+    /// without the limit. If the body is chunked, the request is sent again with the limit. After the first chunked
+    /// body, all requests have the limit.
     fn send_with_limit_if_chunked(
         &self,
         uri: &Uri,
@@ -179,8 +180,8 @@ impl WebFiles {
                 let (is_secure, host, path) = uri_parts(uri);
                 let cookies = &self.credentials.cookies;
                 let expired = cookies.expired_message(is_secure, host, path, now());
-                // Servers answer with 403 for many reasons. Missing or wrong credentials count as the reason only if
-                // some were sent or have expired, or if the server is known to ask for them.
+                // Servers answer with 403 for many reasons. Missing or wrong credentials count as the reason if some
+                // were sent, if some have expired, or if the server is known to ask for them.
                 let asks_for_login = status == 401
                     || expired.is_some()
                     || self.cookies(uri).is_some()
@@ -261,7 +262,7 @@ fn now() -> i64 {
     since.map_or(0, |since| since.as_secs() as i64)
 }
 
-/// Returns the parts of a URL: whether its scheme is `https`, its host, and its path.
+/// Splits a URL into `(is_https, host, path)`.
 fn uri_parts(uri: &Uri) -> (bool, &str, &str) {
     (
         uri.scheme_str() == Some("https"),
@@ -346,7 +347,7 @@ mod tests {
         ] {
             assert_eq!(to(location).unwrap_or_default(), expected, "{location}");
         }
-        // Credentials in a URL are sent only to the host of that URL.
+        // A redirect to another host drops the credentials that a URL contains.
         let from: Uri = "http://me:secret@osm.example/a".parse().unwrap();
         let to = |location: &str| {
             let headers = [(LOCATION, location.parse().unwrap())];

@@ -20,9 +20,10 @@ pub enum Unversioned {
 }
 
 impl Age {
-    /// Whether a change with this age replaces another change of the same object, which was read earlier and has the
-    /// age `before`. A higher version replaces a lower one; `unversioned` ranks missing versions. If the versions are
-    /// equal, the result is `false` only if both times are known and the time of `self` is the earlier one.
+    /// Whether a change with the age `self` replaces a change with the age `before`. Both are changes of the same
+    /// object, and the one with the age `before` was read first. A higher version replaces a lower one; `unversioned`
+    /// ranks missing versions. If the versions are equal, the result is `false` only if both times are known and
+    /// `self.timestamp < before.timestamp`.
     pub fn supersedes(self, before: Self, unversioned: Unversioned) -> bool {
         let absent = match unversioned {
             Unversioned::Newest => i64::MAX,

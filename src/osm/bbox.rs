@@ -197,7 +197,7 @@ pub fn format_e7(value_e7: i32) -> String {
 }
 
 /// Parses decimal degrees, and returns the nearest number of decimicro degrees. Returns `None` if the text is not a
-/// number, or if the result is not within ±`limit_degrees`.
+/// number. Also returns `None` if the result exceeds ±`limit_degrees`, or does not fit in an `i32`.
 pub fn parse_e7(text: &str, limit_degrees: i32) -> Option<i32> {
     let limit = i64::from(limit_degrees) * DECIMICRO_PER_DEGREE;
     let value = match parse_plain_e7(text.as_bytes()) {
@@ -232,9 +232,9 @@ pub fn parse_stored_e7(text: &str) -> Result<i32, &'static str> {
     })
 }
 
-/// Parses decimal degrees without an exponent, and returns the nearest number of decimicro degrees. Returns `None` if
-/// `text` is anything but digits with an optional sign and at most one decimal point, or if the result overflows an
-/// `i64`.
+/// Parses decimal degrees without an exponent, and returns the nearest number of decimicro degrees. The text must
+/// consist of digits, an optional sign, and at most one decimal point. Otherwise returns `None`. Also returns `None` if
+/// the result overflows an `i64`.
 fn parse_plain_e7(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text.split_first()? {
         (b'-', rest) => (true, rest),

@@ -1,5 +1,6 @@
-//! The data model, with kinds and ids of objects, their canonical order, locations, bounding boxes, times, expressions
-//! that select objects, rules that change tags, tags without repeated keys, string pools, and formats other than PBF.
+//! The data model: kinds and ids of objects, their canonical order, locations, bounding boxes, and times. Also
+//! expressions that select objects, rules that change tags, tags without repeated keys, string pools, and formats other
+//! than PBF.
 
 mod age;
 mod bbox;

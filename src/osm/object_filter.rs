@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 pub struct ObjectExpression {
     /// The kinds of objects that the expression applies to.
     pub kinds: KindSet,
-    /// Whether the expression also applies to areas, which are closed ways with four refs or more, and relations whose
+    /// Whether the expression also applies to areas. Areas are closed ways with four refs or more, and relations whose
     /// tag `type` is `multipolygon` or `boundary`.
     pub areas: bool,
     /// The tag that an object needs; `None` if the expression has only excluded tags and conditions on metadata.

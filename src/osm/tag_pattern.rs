@@ -1,7 +1,7 @@
 use super::string_matcher::{RegexMatcher, StringMatcher};
 
-/// The part of an expression that selects objects by a tag: `key`, `key=value`, or `key!=value`, which accepts all
-/// values that `value` does not match. With `~` instead of `=`, the value is a regular expression.
+/// The part of an expression that selects objects by a tag: `key`, `key=value` or `key!=value`. `key!=value` accepts
+/// all values that `value` does not match. With `~` instead of `=`, the value is a regular expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TagPattern {
     /// The pattern of the key.
@@ -33,7 +33,7 @@ impl TagPattern {
     }
 
     /// Parses conditions that are joined by `&` and must all hold. Each condition may have the operator `=`, `!=`, `~`
-    /// or `!~`. A condition with a `!` before it holds if the object has no tag that matches the condition.
+    /// or `!~`. `!condition` holds if no tag of the object matches `condition`.
     pub(super) fn parse_joined(text: &str) -> Result<TagConditions, String> {
         let mut parsed = TagConditions::default();
         for condition in split_conditions(text) {

@@ -358,8 +358,8 @@ mod tests {
         assert_eq!(set, TagAction::Set(" a=".into(), "b=c".into()));
     }
 
-    /// Asserts that parsing `rule` fails with an error of one line, which quotes the rule and names the column and what
-    /// was expected.
+    /// Asserts that parsing `rule` fails with an error of one line. The error begins with the rule, the column, and the
+    /// expected text.
     fn assert_error(rule: &str, column: usize, expected: &str) {
         let error = TagRule::parse(rule).unwrap_err();
         let start = format!("'{rule}', column {column}: expected {expected}");

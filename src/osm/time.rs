@@ -43,8 +43,8 @@ pub fn parse_moment(text: &str) -> Option<i64> {
     parse_timestamp(text).or_else(|| parse_timestamp(&format!("{text}{rest}")))
 }
 
-/// Parses a time as [`parse_moment`] does, and returns the range of seconds that it means, which is a whole year,
-/// month, day or minute, or a single second.
+/// Parses a time as [`parse_moment`] does. Returns the range of seconds that the text means: a whole year, month, day
+/// or minute, or a single second.
 pub fn parse_period(text: &str) -> Option<RangeInclusive<i64>> {
     let text = text.trim();
     let start = parse_moment(text)?;

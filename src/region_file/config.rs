@@ -37,8 +37,8 @@ pub struct ConfigExtract {
     pub shape: Shape,
     /// A warning if the region is probably a mistake.
     pub warning: Option<String>,
-    /// The header options of the output. An option without a value keeps the value in the header of the input, except
-    /// `generator`, which becomes the name of this program.
+    /// The header options of the output. An option without a value keeps the value in the header of the input. The
+    /// exception is `generator`: without a value, it becomes the name of this program.
     pub output_header: Vec<(String, Option<String>)>,
     /// The strategy, if the config file has one.
     pub strategy: Option<ConfigStrategy>,
@@ -48,9 +48,9 @@ pub struct ConfigExtract {
 pub type ConfigStrategy = (String, Vec<(String, String)>);
 
 /// Reads a config file and the region files that it refers to. Paths of region files are relative to the directory of
-/// the config file. `corners` is the order of the corners of boxes. Areas and polygons that cross the antimeridian are
-/// cut there if `corners` is [`CornerOrder::Southwest`], which also allows boxes to cross it. Ignores unknown fields.
-/// Errors name the extract, counted from 1, and the field.
+/// the config file. `corners` is the order of the corners of boxes. If it is [`CornerOrder::Southwest`], boxes may
+/// cross the antimeridian, and areas and polygons that cross it are cut there. Ignores unknown fields. Errors name the
+/// extract, counted from 1, and the field.
 pub fn read_config(path: &Path, corners: CornerOrder) -> Result<ExtractConfig> {
     read_config_with(path, corners, None, &|_, cause| Err(cause))
 }
@@ -66,12 +66,13 @@ pub fn read_config_for(
     read_config_with(path, corners, Some((data, ctx)), &|_, cause| Err(cause))
 }
 
-/// A function that returns a substitute for the shape of an output whose area cannot be read. The arguments are the
-/// path of the output and the cause of the failure. If there is no substitute, the error is this cause.
+/// A function that is called if the area of an output cannot be read. The arguments are the path of the output and the
+/// cause of the failure. The function returns a substitute for the shape. If there is none, it returns the cause as the
+/// error.
 type StandIn<'s> = dyn Fn(&Path, String) -> Result<Shape, String> + 's;
 
-/// Reads a config file as [`read_config_for`] does. `stand_in` returns a shape for a region whose area is missing or
-/// broken in `data`, for example because a mapper has broken a boundary.
+/// Reads a config file as [`read_config_for`] does. If the area of a region is missing or broken in `data`, `stand_in`
+/// returns a substitute for its shape. For example, a mapper may have broken a boundary.
 #[cfg(feature = "cli")]
 pub(crate) fn read_config_with_stand_in(
     path: &Path,

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// Parses JSON. Bare `NaN` and `Infinity`, which some programs write although JSON does not allow them, become null.
-/// The caller can then report which coordinate is not a number, while a JSON error would name only a line and a column.
+/// Parses JSON. Bare `NaN` and `Infinity` become null. JSON does not allow them, but some programs write them. With
+/// null, the caller can report which coordinate is not a number. A JSON error would name only a line and a column.
 pub(super) fn parse(text: &[u8]) -> Result<Value, String> {
     let first = match serde_json::from_slice(text) {
         Ok(value) => return Ok(value),

@@ -18,8 +18,8 @@ pub(super) const AROUND_POLE: &str = "it crosses the antimeridian and has a poin
 ///
 /// # Errors
 ///
-/// `group` fails, or a polygon that has to be cut is not valid. Also fails if the rings cannot be cut, because they
-/// have a point at every longitude, or because they reach from pole to pole.
+/// `group` fails, or a polygon that has to be cut is not valid. Also fails if a ring jumps but the rings cannot be cut:
+/// they have a point at every longitude, or they reach from pole to pole.
 pub(super) fn shape_on_map(
     outers: Vec<Ring>,
     holes: Vec<Ring>,
@@ -107,9 +107,10 @@ fn reaches_poles<'p>(points: impl Iterator<Item = &'p Point> + Clone) -> bool {
 /// Returns the vertex, counted from 1, after which a ring jumps across the antimeridian; `None` if the ring does not
 /// jump.
 ///
-/// A ring jumps along an edge that is wider than 180 degrees. An edge with an end at 180 or -180 degrees usually does
-/// not jump, because its author has chosen a side of the map, as in a box from -10 to 180. Such an edge jumps only if
-/// the ring continues beyond that end on the same side of the map as the end, as in 179, 180, -179.
+/// A ring jumps along an edge that is wider than 180 degrees. The ends of the edge must not be at 180 or -180 degrees:
+/// with such an end, the author has usually chosen a side of the map, as in a box from -10 to 180. There is one
+/// exception. An edge with one such end jumps if the ring continues beyond this end on the end's side of the map. For
+/// example, the edge from 180 to -179 jumps in the ring 179, 180, -179.
 fn jump_vertex(points: &[Point]) -> Option<usize> {
     let next = points.iter().cycle().skip(1);
     let mut edges = (1..).zip(points.iter().zip(next));

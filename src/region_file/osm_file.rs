@@ -136,8 +136,8 @@ fn areas_of_relations(
     }
 }
 
-/// Returns the id and the nodes of each member way of a relation. Fails if a way is not in the file or has fewer than
-/// two nodes, or if the location of a node is unknown. The error names the way or node.
+/// Returns the id and the nodes of each member way of a relation. Fails if the nodes of a way are unknown, if a way has
+/// fewer than two nodes, or if the location of a node is unknown. The error names the way or node.
 fn member_ways(
     objects: &OsmObjects,
     relation: &AreaRelation,
@@ -150,8 +150,8 @@ fn member_ways(
     .collect()
 }
 
-/// Returns the nodes of a way. Uses the nodes that a relation lists for the way if the way is not in the file, or if
-/// the location of one of its nodes is unknown.
+/// Returns the nodes of a way. Uses the way in the file if its nodes and their locations are known. Otherwise uses the
+/// nodes that a relation lists for the way.
 fn nodes(objects: &OsmObjects, way: i64, name: &str) -> Result<Vec<AreaNode>, String> {
     let listed = objects.member_ways.get(&way);
     let listed = listed.map(|locations| listed_nodes(locations, name));

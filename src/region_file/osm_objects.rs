@@ -116,9 +116,9 @@ impl OsmObjects {
         Ok(objects)
     }
 
-    /// Makes the area `id` the only one that the objects describe, and moves all other relations to `relations`. Also
-    /// finds the area among the relations that an earlier call has moved there. If the file does not have the area,
-    /// returns `false`, and the objects describe no area.
+    /// Makes the area `id` the only one that the objects describe, and moves all other relations to `relations`. An
+    /// earlier call may have moved the relation of the area to `relations`; it is then moved back. If the file does not
+    /// have the area, returns `false`, and the objects describe no area.
     pub(super) fn isolate_area(&mut self, id: ObjectId, relations: &mut Vec<AreaRelation>) -> bool {
         relations.append(&mut self.relations);
         self.closed_ways.clear();
@@ -133,7 +133,8 @@ impl OsmObjects {
         !self.relations.is_empty() || !self.closed_ways.is_empty()
     }
 
-    /// Adds the nodes that a relation lists for a member way, unless such a list has already been added for this way.
+    /// Adds the locations of nodes that a relation lists for its member way `id`. Does nothing if a list has already
+    /// been added for this way.
     pub(super) fn add_member_way(
         &mut self,
         id: i64,

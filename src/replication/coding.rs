@@ -1,8 +1,8 @@
 //! Removes the gzip coding (`Content-Encoding: gzip`) in which some servers send files, although the request did not
 //! ask for it.
 //!
-//! Whether a file is coded is decided by its content, because servers also send the header `Content-Encoding` with
-//! files that are stored as gzip data.
+//! The content of a file decides whether it is coded. The header `Content-Encoding` cannot decide this, because servers
+//! also send it with files that are stored as gzip data.
 
 use super::page::is_page;
 use crate::io::gunzip;

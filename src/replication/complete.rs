@@ -97,8 +97,8 @@ impl Write for FileEnds {
 
 impl FileEnds {
     /// Returns a message about the missing end of the file; `None` if the file is complete. The start of the file shows
-    /// the format. An unknown format counts as XML. PBF that is compressed as a whole counts as complete, because
-    /// damage is found when it is read.
+    /// the format. An unknown format counts as XML. PBF that is compressed as a whole counts as complete. If it is
+    /// damaged, the damage is found when it is read.
     fn missing_end_message(&self) -> Option<&'static str> {
         let last = self.end.last().copied();
         let (is_whole, lack) = match ChangeForm::detect(&self.start) {

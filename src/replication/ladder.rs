@@ -30,7 +30,7 @@ pub struct End {
 }
 
 impl End {
-    /// Whether a state of the server with the shortest interval is at the end or after it, so that no further changes
+    /// Whether a state of the server with the shortest interval is at the end or after it. If so, no further changes
     /// are wanted.
     pub(crate) fn is_reached(self, state: State) -> bool {
         self.sequence.is_some_and(|end| end <= state.sequence)
@@ -102,7 +102,7 @@ impl<'s> Ladder<'s> {
             }
             let from = state_at_or_before(server, newest, at.timestamp, Purpose::Start)?;
             // The first change file of this server may begin before `at` and contain known changes. The server is left
-            // out if its change files cover more time before `at` than after `at`.
+            // out if its change files cover more known time (before `at`) than new time (after `at`).
             let (known, new) = (
                 at.timestamp.saturating_sub(from.timestamp),
                 newest.timestamp.saturating_sub(at.timestamp),
@@ -135,8 +135,8 @@ impl<'s> Ladder<'s> {
     }
 
     /// Returns the newest state of the finest server or, if `end` is earlier, the state at `end`. If the server has no
-    /// state at or shortly before the last wanted sequence number, the returned time is that of `start`, so that no
-    /// server with a longer interval is used.
+    /// state at or shortly before the last wanted sequence number, the time of the result is not known and is set to
+    /// that of `start`. No server with a longer interval is then used.
     fn last_wanted_state(&self, start: State, end: End) -> Result<State> {
         let (server, mut last) = self.finest_server();
         if let Some(timestamp) = end.timestamp.filter(|end| *end < last.timestamp) {

@@ -8,7 +8,7 @@ use crate::error::{Advice, Error, Result};
 use crate::osm::format_timestamp;
 use std::path::Path;
 
-/// The number of sequence numbers that are tried directly before that of the oldest state, to find an older change
+/// The number of sequence numbers to try directly before the oldest known state, in the search for an older change
 /// file.
 const NEIGHBOURS: i64 = 4;
 
@@ -65,8 +65,9 @@ pub(super) fn state_at_or_before(
     Err(Error::file(Path::new(server.base()), cause).advise(Advice::GetOlderChanges))
 }
 
-/// Returns a sequence number below `oldest` that has a change file, or `None` if none was found. Tries the numbers 0
-/// and 1, the numbers directly before `oldest`, and numbers at growing distances from `oldest`.
+/// Searches for change files before `oldest`. Tries the sequence numbers 0 and 1, the numbers directly before `oldest`,
+/// and numbers at growing distances from `oldest`. Returns the smallest of them that has a change file; `None` if none
+/// has one.
 fn older_sequence(server: &Server<'_>, oldest: i64) -> Result<Option<i64>> {
     let steps = std::iter::successors(Some(NEIGHBOURS), |step: &i64| step.checked_mul(4));
     let mut numbers: Vec<i64> = (1..NEIGHBOURS)

@@ -106,8 +106,8 @@ impl<'s> Server<'s> {
         })
     }
 
-    /// Returns the state with a sequence number. Returns `None` if the server does not have the state, if it sends an
-    /// HTML page instead, or if the state file is still truncated after some attempts.
+    /// Returns the state with a sequence number. Returns `None` if the server does not have the state, or sends an HTML
+    /// page instead. Also returns `None` if the state file is still truncated after some attempts.
     ///
     /// # Errors
     ///
@@ -188,7 +188,7 @@ impl<'s> Server<'s> {
             decode_text(bytes, STATE_LEN);
             let bytes = bytes.as_slice();
             let text = String::from_utf8_lossy(bytes);
-            // If the file ends with the sequence number, the number may be truncated, unless a second attempt yields
+            // A sequence number at the very end of the file may be truncated. It is accepted if a second attempt yields
             // the same bytes.
             let is_open = text.lines().last().is_some_and(|line| {
                 line.trim_start().starts_with("sequenceNumber") && !text.ends_with(['\n', '\r'])
@@ -212,8 +212,8 @@ impl<'s> Server<'s> {
             .1)
     }
 
-    /// Fetches a file. Returns the file and the result of `check`. A file that `check` reports as incomplete is fetched
-    /// again after a pause, because the server may be writing it.
+    /// Fetches a file. Returns the file and the result of `check`. If `check` reports the file as incomplete, fetches
+    /// it again after a pause. The server may still be writing the file.
     fn fetch_until_complete<B: Body, T>(
         &self,
         url: &str,
@@ -449,7 +449,7 @@ mod tests {
         let incomplete = message(changes(1002));
         assert!(incomplete.contains("002.osc.gz: the change file on the server is incomplete"));
         assert!(message(changes(1003)).contains("sign in again"));
-        // A page that does not ask for a login means that the server does not have the file.
+        // If a page does not ask for a login, `state` and `has_changes` treat the file as missing.
         assert_eq!(server.state(1003).unwrap(), None);
         assert!(server.sends_page_for_state(1003));
         put("000/001/003.osc.gz", b"<!DOCTYPE html><p>nothing here");

@@ -15,8 +15,8 @@ pub struct State {
 }
 
 impl State {
-    /// Parses a state file. Returns `None` if the sequence number or the time is missing, as in a truncated file, or if
-    /// the sequence number is larger than `LAST_SEQUENCE`.
+    /// Parses a state file. Returns `None` if the sequence number or the time is missing or negative. For example, a
+    /// truncated file may lack one of them. Also returns `None` if the sequence number is larger than `LAST_SEQUENCE`.
     pub fn parse(text: &str) -> Option<Self> {
         let (sequence, timestamp) = sequence_and_time(text);
         Some(Self {
@@ -48,8 +48,7 @@ pub(crate) fn sequence_and_time(text: &str) -> (Option<i64>, Option<i64>) {
     )
 }
 
-/// Returns a sequence number or a time, or `None` if it is negative, because some programs write -1 for an unknown
-/// value.
+/// Returns a sequence number or a time; `None` if it is negative. Some programs write -1 for an unknown value.
 pub(crate) fn non_negative_number(number: Option<i64>) -> Option<i64> {
     number.filter(|number| *number >= 0)
 }

@@ -1,9 +1,9 @@
-//! Runs jobs that a caller adds one by one, and that each result in many chunks. The chunks are consumed in the order
-//! of the jobs.
+//! Runs jobs that a caller adds one by one. Each job results in many chunks. The caller consumes the chunks in the
+//! order of the jobs.
 //!
-//! The chunks of a job wait in a bounded channel, and the total size of all waiting chunks is bounded, so the memory
-//! depends neither on the number of chunks nor on their size. Threads start the jobs in order, and the queue always
-//! drains the first unfinished job, so no thread waits forever.
+//! The chunks of a job wait in a bounded channel, and the total size of all waiting chunks is bounded. The memory
+//! therefore depends neither on the number of chunks nor on their size. Threads start the jobs in order, and the queue
+//! always drains the first unfinished job. No thread waits forever.
 
 use super::{Cancellation, Context, JobQueue, lock};
 use crate::error::{Error, Result};
@@ -18,8 +18,8 @@ const MAX_CHUNKS: usize = 4;
 /// Once the waiting chunks have this total size in bytes, the threads of all jobs except the first one block.
 const MAX_BYTES: u64 = 32 << 20;
 
-/// The maximum number of jobs per thread that are not drained: the caller has not consumed all of their chunks yet.
-/// Queued jobs keep the threads busy while the caller consumes chunks.
+/// The maximum number of jobs per thread that are not drained. A job is drained when the caller has consumed all of its
+/// chunks. Queued jobs keep the threads busy while the caller consumes chunks.
 const MAX_JOBS: usize = 4;
 
 /// The sending half of the channel for the chunks of a job.
@@ -82,8 +82,8 @@ struct WaitingState {
 }
 
 impl WaitingChunks {
-    /// Adds the size of a chunk of a job. Blocks while the waiting chunks have [`MAX_BYTES`] or more, unless the job is
-    /// the first one, which is being drained.
+    /// Adds the size of a chunk of a job. Blocks while the waiting chunks have [`MAX_BYTES`] or more. Never blocks for
+    /// the first job, because the caller is consuming the chunks of this job.
     fn add(&self, job: u64, bytes: u64) {
         let is_full = |state: &mut WaitingState| {
             state.bytes >= MAX_BYTES && job != state.first && !state.has_ended
@@ -101,9 +101,9 @@ impl WaitingChunks {
     }
 }
 
-/// Wakes the thread that waits for chunks. This thread does not wait on a channel, because a channel of crossbeam calls
-/// `sched_yield` before it sleeps. If all processors are busy, the thread would lose its turn for some milliseconds,
-/// and the other threads would run out of jobs meanwhile.
+/// Wakes the thread that waits for chunks. This thread waits on a condition variable instead of a channel. A channel of
+/// crossbeam calls `sched_yield` before it sleeps. If all processors are busy, the thread would lose its turn for some
+/// milliseconds, and the other threads would run out of jobs meanwhile.
 #[derive(Debug, Default)]
 struct Bell {
     has_rung: Mutex<bool>,
@@ -126,7 +126,7 @@ impl Bell {
     }
 }
 
-/// A queue of jobs, the threads that run them, and the chunks that have not been consumed.
+/// A queue of jobs. It owns the threads that run the jobs, and the chunks that the caller has not consumed yet.
 pub(crate) struct ChunkQueue<J, C> {
     /// The channels of the jobs that are not drained yet. This field is declared before `queue`, so it is dropped
     /// first. Once a channel is dropped, sending a chunk to it fails, so the threads that `queue` joins can end.
@@ -207,7 +207,8 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
         Ok(())
     }
 
-    /// Waits until the first job that is not drained has a chunk or has ended, and calls `take` with its chunks.
+    /// Waits until the first job that is not drained has a chunk or has ended. Calls `take` with the chunks that are
+    /// ready.
     fn take_next(&mut self, take: &mut impl FnMut(C) -> Result<()>) -> Result<()> {
         while self.take_ready(take)? {
             self.bell.wait();
@@ -215,8 +216,8 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
         Ok(())
     }
 
-    /// Calls `take` with those chunks of the first job that are ready. Returns `true` if the job has not ended and none
-    /// of its chunks was ready, so that the caller has to wait.
+    /// Calls `take` with the chunks of the first job that are ready. Returns `true` if the caller has to wait: no chunk
+    /// was ready, and the job has not ended.
     fn take_ready(&mut self, take: &mut impl FnMut(C) -> Result<()>) -> Result<bool> {
         let mut has_none = true;
         loop {
@@ -244,7 +245,7 @@ impl<J: Send + 'static, C: Send + 'static> ChunkQueue<J, C> {
 
 impl<J, C> Drop for ChunkQueue<J, C> {
     fn drop(&mut self) {
-        // Wakes the threads that wait, which then find that their channels are gone.
+        // Wakes the threads that wait to send a chunk. Sending fails when the channels are dropped.
         self.chunks.change(|waiting| waiting.has_ended = true);
     }
 }

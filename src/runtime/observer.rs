@@ -22,7 +22,8 @@ pub trait Observer: Send + Sync {
     /// Called when a phase begins. `total_bytes` is the number of bytes of input that the phase processes, 0 if
     /// unknown.
     fn phase_started(&self, _name: &'static str, _total_bytes: u64) {}
-    /// Called after the start of a phase that reports its progress in rows, not in bytes.
+    /// Called after [`phase_started`](Self::phase_started) if the progress of the phase is counted in rows, not in
+    /// bytes.
     fn counts_rows(&self) {}
     /// Called when the current phase has processed `bytes` more bytes of input.
     fn advanced(&self, _bytes: u64) {}

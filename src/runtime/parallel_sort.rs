@@ -34,8 +34,8 @@ pub(crate) fn sort_unstable_by<T: Send>(
     }
 }
 
-/// Returns the threads that sort items; `None` if the items are few, if only one job is allowed, or if the system
-/// refuses to start threads. In these cases, the calling thread sorts the items.
+/// Creates the threads that sort items. Returns `None` if there are few items, or if only one job is allowed. Also
+/// returns `None` if the system refuses to start threads. In all these cases, the calling thread sorts the items.
 fn pool_for(items: usize, ctx: &Context) -> Option<ThreadPool> {
     let threads = ThreadPoolBuilder::new().num_threads(ctx.jobs);
     let is_parallel = ctx.jobs > 1 && items >= MIN_PARALLEL;

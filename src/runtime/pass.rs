@@ -4,7 +4,7 @@ use super::phase::{ItemResults, parallel_results_phase, parallel_single_result_p
 use super::{Context, Phase};
 use crate::error::Result;
 
-/// A part of the input that one worker processes at a time, such as a blob or several blobs that belong together.
+/// An item of work for one worker: a part of the input, such as a blob or several blobs that belong together.
 pub(crate) trait WorkItem: Send {
     /// Whether progress is counted in rows. In this case [`input_bytes`](Self::input_bytes) returns a number of rows.
     const COUNTS_ROWS: bool = false;

@@ -23,15 +23,17 @@ pub(crate) struct PhaseLimits<'c> {
     pub cancellation: &'c Cancellation,
 }
 
-/// If this many results of an item wait to be merged, the worker waits before it sends another one.
+/// The maximum number of results of an item that wait to be merged. The worker waits before it sends another one.
 const MAX_WAITING: usize = 4;
-/// While the work on items is short ([`SHORT_WORK`]) and more than half of the budget is free, the merging thread is
-/// woken only when this many items have ended, because waking it takes some microseconds.
+/// The number of ended items for which the merging thread is woken. Waking it takes some microseconds. Fewer items wake
+/// it only if the work on an item takes [`SHORT_WORK`] or longer, if half of the budget is in use, or if no items are
+/// left to claim.
 const WAKING_ITEMS: usize = 8;
 /// If the work on an item takes less time than this, the merging thread need not be woken at once.
 const SHORT_WORK: Duration = Duration::from_micros(200);
-/// Once all results that wait to be merged have this total size in bytes, workers wait before they send another one.
-/// The worker whose item is merged next waits only while an earlier result of that item waits to be merged.
+/// The limit for the total size in bytes of the results that wait to be merged. While they have this size or more,
+/// workers wait before they send another result. There is one exception: the item that is merged next may always have
+/// one waiting result.
 const MAX_WAITING_BYTES: u64 = 32 << 20;
 
 /// Runs `work`, which returns one result, over the items of `source`. Otherwise does the same as
@@ -51,9 +53,9 @@ pub(crate) fn parallel_single_result_phase<T: Send, S, R: Send>(
 /// Runs `work` over the items of `source`. Calls `merge` with each result on the calling thread, in the order of the
 /// items. `work` sends the results of an item in their order. It may return the last one instead of sending it.
 ///
-/// - `cost` must return the number of bytes that an item holds from its claim until its last result is merged. No more
-///   items are claimed while the claimed ones hold the budget or more, so that memory does not grow with the number of
-///   items. A worker also waits before it sends a result, as [`ItemResults::send`] says.
+/// - `cost` must return the number of bytes that an item holds from its claim until its last result is merged. While
+///   the claimed items hold the budget or more, no more items are claimed. So the memory does not grow with the number
+///   of items. A worker also waits before it sends a result, as [`ItemResults::send`] says.
 /// - `init` creates the scratch value of a worker (buffers, readers, compressors) before the worker's first item.
 /// - After each item, `after` is called with the scratch value. The last result of the item may be merged at the same
 ///   time.
@@ -124,9 +126,9 @@ pub(crate) struct ItemResults<'q, R> {
 }
 
 impl<R> ItemResults<'_, R> {
-    /// Sends a result that takes `bytes` bytes of memory. Waits while [`MAX_WAITING`] results of the item are not
-    /// merged. Also waits while the unmerged results of all items have [`MAX_WAITING_BYTES`] or more, unless the item
-    /// is the next to be merged and none of its results waits. Fails if the phase has ended.
+    /// Sends a result that takes `bytes` bytes of memory. Waits while [`MAX_WAITING`] results of the item wait to be
+    /// merged. Also waits while the waiting results of all items have [`MAX_WAITING_BYTES`] or more. The second limit
+    /// does not apply if the item is merged next and none of its results waits. Fails if the phase has ended.
     pub(crate) fn send(&self, result: R, bytes: u64) -> Result<()> {
         (self.send)(result, bytes)
     }
@@ -153,8 +155,8 @@ fn internal_error(panic: &(dyn Any + Send)) -> Error {
     Error::Internal(text.unwrap_or_else(|| "a worker panicked".into()))
 }
 
-/// The threads of a phase. Dropping this value stops the queue and joins the threads, however the phase ends. The scope
-/// alone would wait only until the closures of the threads return, not until the threads end.
+/// The threads of a phase. Dropping this value stops the queue and joins the threads, however the phase ends. A scope
+/// alone does not wait for the end of its threads: it returns as soon as their closures have returned.
 struct Workers<'scope, 'q> {
     threads: Vec<ScopedJoinHandle<'scope, ()>>,
     stop: &'q dyn Fn(),
@@ -240,8 +242,9 @@ struct Queue<'q> {
     limits: PhaseLimits<'q>,
     /// Notified after results were merged, and at the end of the phase. The workers wait for this.
     has_merged: Condvar,
-    /// Notified when the first item has a result, when the first item and several others have ended, and when a worker
-    /// waits. The thread that merges waits for this.
+    /// The thread that merges waits for this. Notified when the first item has a result, and when the first item has
+    /// ended and waking the thread is worth it ([`WAKING_ITEMS`]). Also notified when a worker waits, when no items are
+    /// left to claim, and after an error.
     has_result: Condvar,
 }
 
@@ -272,8 +275,9 @@ impl<'q> Queue<'q> {
         })
     }
 
-    /// Claims one item after another and calls `run` with its index, until no item is left or the phase has stopped.
-    /// `claim` returns the number of bytes that the next item holds. `run` must end the item unless it panics.
+    /// Claims items one after another, and calls `run` with the index of each. Returns when no item is left or the
+    /// phase has stopped. `claim` returns the number of bytes that the next item holds. `run` must end the item unless
+    /// it panics.
     fn run_items(&self, claim: &dyn Fn() -> Option<Result<u64>>, run: &mut dyn FnMut(u64)) {
         while let Some((index, claimed)) = self.claim(claim) {
             let done = claimed.and_then(|()| {
@@ -447,8 +451,8 @@ impl<'q> Queue<'q> {
         }
     }
 
-    /// Wakes the workers that wait, after a result was merged. Those that wait to claim items are woken when a quarter
-    /// of the budget is free, and not for each item.
+    /// Wakes the workers that wait, after a result was merged. If all of them wait to claim items, they are woken only
+    /// when a quarter of the budget is free, and not for each item.
     fn wake_workers(&self, state: &State<'_>) {
         let budget = self.limits.budget.max(1);
         let has_room = state.held <= budget - budget / 4;

@@ -169,8 +169,8 @@ fn a_panic_in_the_source_becomes_an_error() {
     assert_eq!(merged, 5);
 }
 
-/// Tests that the threads of a phase have ended when the phase returns. A thread scope waits until the closures of its
-/// threads have returned, but not until the destructors of thread-local values have run. If the phase does not join its
+/// Tests that the threads of a phase have ended when the phase returns. A thread scope waits only until the closures of
+/// its threads have returned. The destructors of thread-local values may run later. If the phase does not join its
 /// threads, the address sanitizer reports that names and results of threads are still allocated.
 #[test]
 fn threads_have_ended_when_the_phase_returns() {
@@ -267,7 +267,7 @@ fn results_of_an_item_come_in_order_and_only_a_few_wait() {
             sent.chain(item.is_multiple_of(2).then_some((item, 100)))
         };
         assert_eq!(seen, (0..300).flat_map(of_item).collect::<Vec<_>>());
-        // Each of the three items in flight has at most four results that wait, one that is being sent, and one that is
+        // Three items are in flight. Each has at most four results that wait, one that is being sent, and one that is
         // being merged.
         assert!(most.load(Ordering::SeqCst) <= 3 * 6);
     }

@@ -1,4 +1,4 @@
-//! Runs several tasks at a time, each of which is a whole command.
+//! Runs several tasks at a time. Each task is a whole command.
 
 use super::context::Context;
 use super::phase::parallel_single_result_phase;
@@ -13,7 +13,7 @@ use crate::error::Result;
 ///
 /// # Memory
 ///
-/// The memory of the tasks that run at the same time, so [`Context::jobs`] times that of a task with one job.
+/// The memory of the tasks that run at the same time. At most [`Context::jobs`] tasks do.
 pub(crate) fn run_tasks<T: Send, R: Send>(
     name: &'static str,
     tasks: Vec<(T, u64)>,

@@ -201,8 +201,8 @@ impl Transfer {
     }
 }
 
-/// Copies within the kernel (`copy_file_range`). Returns the number of copied bytes, which may be less than requested,
-/// and is 0 at the end of the source.
+/// Copies within the kernel (`copy_file_range`). Returns the number of copied bytes. It may be less than requested, and
+/// is 0 at the end of the source.
 pub(crate) fn copy_range(source: &File, target: &File, transfer: Transfer) -> io::Result<u64> {
     retry(|| {
         let len = admit(Call::Copy, usize::try_from(transfer.len).unwrap_or(1 << 30))?;
@@ -210,8 +210,8 @@ pub(crate) fn copy_range(source: &File, target: &File, transfer: Transfer) -> io
     })
 }
 
-/// Lets two files share blocks (`FICLONERANGE`). Both offsets and the length must be multiples of the file system's
-/// block size, except that a range up to the end of the source may have any length.
+/// Lets two files share blocks (`FICLONERANGE`). Both offsets must be multiples of the file system's block size. The
+/// length must be such a multiple, too, unless the range ends at the end of the source.
 pub(crate) fn clone_range(source: &File, target: &File, transfer: Transfer) -> io::Result<()> {
     retry(|| {
         admit(Call::Clone, 0)?;

@@ -6,8 +6,8 @@ use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::Block;
 
-/// Selects all objects of a block except nodes that have no tags and are not among `members`. If `members` is `None`,
-/// selects all objects. Calls `visit` with the id and the location of each node.
+/// Selects the objects of a block. If `members` is given, leaves out each node that has no tags and is not in
+/// `members`. Calls `visit` with the id and the location of each node.
 pub(super) fn select_except_unneeded_nodes(
     block: &Block<'_>,
     members: Option<&IdSet>,

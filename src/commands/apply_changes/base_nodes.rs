@@ -13,11 +13,11 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum UntaggedNodes {
-    /// Untagged nodes that are members of no relation are left out if the base has no such nodes, and kept otherwise.
-    /// Such nodes that changed recently are kept in any case.
+    /// These nodes are left out if the base has none of them. Otherwise they are kept. Nodes that changed recently are
+    /// always kept.
     #[default]
     AsBase,
-    /// Untagged nodes that are members of no relation are kept.
+    /// These nodes are kept.
     Keep,
 }
 
@@ -40,7 +40,7 @@ impl BaseNodes {
     /// not have to decide again.
     fn of(source: PlannedFile<'_>) -> Result<Self> {
         match LocationForm::of(source.file, source.plan) {
-            // A `Plain` base has no ways, because a base whose ways have no locations has been refused.
+            // A `Plain` base has no ways: a base with ways but without locations has been refused.
             LocationForm::Plain | LocationForm::AllNodes => Ok(Self::All),
             LocationForm::NeededNodes => Ok(Self::Needed),
             LocationForm::Mixed if source.file.header.has(feature::SOME_NODES) => Ok(Self::Some),

@@ -18,14 +18,14 @@ pub(super) struct BlobChanges<'c> {
     pub inserted: Vec<Object<'c>>,
     /// The ways that the script drops, as ascending indices among the ways of the block.
     pub dropped_ways: Vec<usize>,
-    /// The ways of the block that the script does not drop and whose nodes have moved.
+    /// The ways of the block with moved nodes, except the ways that the script drops.
     pub moved: MovedWays,
     pub counts: ChangeCounts,
 }
 
 impl<'c> BlobChanges<'c> {
-    /// Merges the changes in a range of `set` with the objects of a block. `locations` is `None` unless the coordinates
-    /// in ways are kept up to date. The caller has to set `moved`. Fails if the objects are out of order or an object
+    /// Merges the changes in a range of `set` with the objects of a block. `locations` is `Some` if the coordinates in
+    /// ways are kept up to date. The caller has to set `moved`. Fails if the objects are out of order or an object
     /// occurs twice.
     pub(super) fn of_block(
         entry: &BlobEntry,

@@ -128,14 +128,14 @@ impl<'a> BlobEditor<'a> {
         Ok((self.encoder.finish()?, created.counts))
     }
 
-    /// Whether coordinates are removed from the ways of a blob. Also true for a blob whose ways have no coordinates if
-    /// its index entry does not record that.
+    /// Whether coordinates are removed from the ways of a blob. If the entry of the blob does not say whether its ways
+    /// have coordinates, they are assumed to have coordinates.
     fn drops_locations(&self, entry: &BlobEntry) -> bool {
         self.locations.is_none() && entry.may_have_locations()
     }
 
-    /// Shows a block to the observer, finds the ways of the block whose nodes move, and counts the ways that lose their
-    /// locations.
+    /// Passes a block to the observer. Stores in `blob` the ways of the block whose nodes move. Also counts the ways
+    /// that lose their locations.
     fn find_moved_ways(
         &self,
         entry: &BlobEntry,

@@ -23,9 +23,9 @@ pub enum HeaderBox {
     Dropped,
 }
 
-/// Widens the bounding box in the header so that it contains all changed nodes, because a program that clips to the box
-/// would lose the nodes outside. The nodes for which [`ChangeFilter::widens_box`] returns `false` may lie outside.
-/// Removes a box that crosses the 180th meridian if a changed node lies outside of it.
+/// Widens the bounding box in the header so that it contains all changed nodes. Otherwise, a program that clips the
+/// data to the box would lose nodes. Ignores the nodes for which [`ChangeFilter::widens_box`] returns `false`. If the
+/// box crosses the 180th meridian and a changed node lies outside, removes the box.
 fn widen_box(
     header: &mut HeaderBlock,
     changes: &ChangeSet,
@@ -67,10 +67,10 @@ fn widen_box(
     }
 }
 
-/// Returns the header of the output, and the effect of the changes on its bounding box. The header is
-/// [`Options::header`] or, if that is `None`, the header of the base with the replication state of the changes. In both
-/// cases, it also has the fields that the user set. `nodes` is the feature that declares which nodes of ways the output
-/// has; `None` if its ways have no locations.
+/// Returns the header of the output, and the effect of the changes on its bounding box. Begins with
+/// [`Options::header`]. If this option is `None`, begins with the header of the base, and updates its features, its
+/// replication state and its bounding box. In both cases, then applies the header options of the user. `nodes` is the
+/// feature that declares which nodes of ways the output has. It is `None` if the ways of the output have no locations.
 pub(super) fn output_header(
     base: &HeaderBlock,
     nodes: Option<&str>,
@@ -93,9 +93,9 @@ pub(super) fn output_header(
     (header, header_box)
 }
 
-/// Sets the replication state of a header to the state after `changes`. If changes do not continue the state of the
-/// header, the state is left unchanged, because the data still contains all changes up to that state. In this case,
-/// prints a warning unless the user sets the state.
+/// Sets the replication state of a header to the state after `changes`. Changes that do not continue the state leave it
+/// unchanged: the data still contains all changes up to the old state. Prints a warning if the state does not include
+/// such a change, unless the user sets the state.
 pub(super) fn set_replication_state(
     header: &mut HeaderBlock,
     changes: &[ChangeState],

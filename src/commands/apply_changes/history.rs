@@ -64,8 +64,8 @@ pub(crate) fn add_to_history(
         input::open_as_pbf(input, source.format(), encoding.compression, ctx)
     });
     let mut files = changes.collect::<Result<Vec<_>>>()?;
-    // If the change files contain a version twice, the last one counts, as if the files were applied one after the
-    // other.
+    // If the change files contain a version several times, the last occurrence counts. The result is the same as if the
+    // files were applied one after the other.
     let equal = match same_version {
         SameVersion::Redact => EqualVersions::Last,
         SameVersion::KeepBase => {

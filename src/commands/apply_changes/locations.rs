@@ -31,7 +31,8 @@ pub(super) struct LocationUpdates {
     /// The locations, in the base, of nodes that have no change of their own. Changed ways refer to these nodes, or the
     /// nodes become members of relations.
     known: FxHashMap<i64, Option<Location>>,
-    /// The locations that ways store for those nodes of changed ways that have no change, and no location in the base.
+    /// The locations that ways store for the remaining nodes of changed ways. These nodes have no change, and no
+    /// location in the base.
     stored: StoredLocations,
     /// The offsets of the blobs that contain a way whose nodes move. If the offsets are not known (`None`), every blob
     /// with ways has to be decoded.
@@ -156,9 +157,10 @@ impl LocationUpdates {
         Ok(found)
     }
 
-    /// Returns the nodes that have to be removed from the base, because only ways that the changes replace needed them.
-    /// `released` are the nodes of these ways, and `members` are the nodes that are members of relations after the
-    /// changes. Nodes to remove are rare. If there may be some, reads all ways of the base again.
+    /// Returns the nodes to remove from the base. A node is removed if only ways that the changes replace needed it.
+    /// `released` has the nodes to which these ways refer without storing their locations. `members` has the nodes that
+    /// are members of relations after the changes. Nodes to remove are rare. If there may be some, reads all ways of
+    /// the base again.
     fn released_nodes(
         &self,
         base: &LocatedBase<'_>,
@@ -229,14 +231,14 @@ impl LocationUpdates {
         moved
     }
 
-    /// Returns the new location of a changed node. The result is `Some(None)` if the node has no location, and `None`
-    /// if the node has no change.
+    /// Returns the new location of a changed node. Returns `None` if the node has no change, and `Some(None)` if it has
+    /// a change but no location.
     pub(super) fn new_location(&self, id: i64) -> Option<Option<Location>> {
         self.moved.get(&id).copied()
     }
 
-    /// Replaces the locations of the nodes in `outdated` with those in the base, because the changes of these nodes
-    /// turned out to be older than the base.
+    /// Replaces the locations of the nodes in `outdated` with those in the base. The changes of these nodes turned out
+    /// to be older than the base.
     pub(super) fn restore_base_location(
         &mut self,
         outdated: Vec<i64>,
@@ -248,8 +250,8 @@ impl LocationUpdates {
         let ids: IdSet = outdated.into_iter().collect();
         let locations = look_up(source, &ids)?;
         for id in ids.ids() {
-            // Replaces the location, but keeps the node among the changed nodes, because the coordinates that a way has
-            // for the node may be older than the node.
+            // The node stays in `moved`, with the location in the base. The coordinates that a way stores for the node
+            // may be older than the node.
             let location = locations.get(&id).copied().flatten();
             self.moved.insert(id, location);
         }

@@ -9,7 +9,7 @@ use std::path::Path;
 /// The effect of changes on the coordinates in ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct LocationsSummary {
-    /// The number of ways that got new coordinates because their nodes moved, although the changes do not contain the
+    /// The number of ways that got new coordinates only because their nodes moved. The changes do not contain these
     /// ways.
     pub ways_moved: u64,
     /// The number of references to nodes without a location. In a changed way, a reference counts if the location of
@@ -17,14 +17,14 @@ pub struct LocationsSummary {
     pub missing_references: u64,
     /// The number of ways with at least one reference that `missing_references` counts.
     pub incomplete_ways: u64,
-    /// The number of new or changed nodes that were left out, because they have no tags and are members of no relation,
-    /// and the base does not contain such nodes.
+    /// The number of new or changed nodes that were left out. These nodes have no tags and are members of no relation.
+    /// They are left out only if the base lacks such nodes, too.
     pub nodes_left_out: u64,
-    /// The number of new or changed nodes that were kept although they have no tags and are members of no relation,
-    /// because they are recent or a way needs them.
+    /// The number of new or changed nodes that were kept, but have no tags and are members of no relation. They are
+    /// recent, or a way needs them.
     pub nodes_kept: u64,
-    /// The number of nodes of the base that were removed, because they have become too old, or because no relation or
-    /// way needs them any more.
+    /// The number of nodes of the base that were removed. A node is removed if it has become too old, or if no relation
+    /// or way needs it any more.
     pub nodes_removed: u64,
     /// The number of nodes that became members of relations, but are neither in the base nor in the changes.
     pub members_missing: u64,

@@ -1,4 +1,5 @@
-//! The nodes that are members of relations before and after changes, and the changes that are older than the base.
+//! Finds the nodes that are members of relations, before and after the changes. Also finds the changes that are older
+//! than the base.
 
 use super::change_merge::{MergedObject, merge_changes};
 use crate::error::{FormatResult, Result};
@@ -13,9 +14,9 @@ use rustc_hash::FxHashSet;
 pub(super) struct Members {
     /// The nodes that are members of relations after the changes.
     pub now: IdSet,
-    /// The nodes that were members of relations before the changes, but are not after them.
+    /// The nodes that were members of relations only before the changes.
     pub no_longer_needed: IdSet,
-    /// The nodes that are members of relations after the changes, but were not before them.
+    /// The nodes that are members of relations only after the changes.
     pub new: IdSet,
 }
 
@@ -97,9 +98,8 @@ impl Replaced {
     }
 }
 
-/// Finds nodes whose changes are older than the base, in blobs that contain several kinds of objects. Blobs that
-/// contain only nodes are not read: their outdated changes are found when these blobs are written, which happens before
-/// the ways are written.
+/// Finds nodes whose changes are older than the base. Reads only the blobs that contain nodes and objects of other
+/// kinds. Blobs that contain only nodes are written before all ways. Their outdated changes are found at that time.
 pub(super) fn outdated_nodes_in_mixed_blobs(
     source: PlannedFile<'_>,
     changes: &ChangeSet,
@@ -124,8 +124,8 @@ pub(super) fn outdated_nodes_in_mixed_blobs(
     Ok(all)
 }
 
-/// Calls `visit` with each change whose object is in the block, and with a flag that is true if the change replaces the
-/// object.
+/// Calls `visit(change, is_replaced)` for each change whose object is in the block. `is_replaced` tells whether the
+/// change replaces or deletes the object. Otherwise the change is older than the object.
 fn for_each_changed(
     entry: &BlobEntry,
     block: &Block<'_>,

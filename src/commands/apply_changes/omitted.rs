@@ -1,4 +1,5 @@
-//! The nodes that the output leaves out if the base lacks the nodes that only ways need.
+//! The nodes that the output leaves out. If the base lacks the nodes that only ways need, the output leaves out such
+//! nodes, too.
 
 use super::locations_summary::LocationsSummary;
 use super::recent_nodes::RecentNodes;
@@ -9,8 +10,8 @@ use crate::index::IdSet;
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block};
 
-/// The nodes to leave out. These nodes have no tags, are members of no relation, and are not recent, and all ways that
-/// refer to them store their locations. A node that was already too old at the time of the base's data is left out
+/// The nodes to leave out. Such a node has no tags, is a member of no relation, and is not recent. All ways that refer
+/// to the node store its location. If the node was already too old at the time in the base's header, it is left out
 /// only if the changes replace an object that needed it.
 #[derive(Debug)]
 pub(super) struct OmittedNodes {
@@ -18,7 +19,8 @@ pub(super) struct OmittedNodes {
     pub members: IdSet,
     /// The nodes of the base that are removed, unless a change replaces them.
     pub leaving: IdSet,
-    /// The nodes that a way of the base needs, because the way does not store their locations.
+    /// The nodes whose location a way of the base needs, but does not store. Ways that the changes replace do not
+    /// count.
     pub needed_by_ways: IdSet,
     /// The rule for recent nodes.
     pub recent: RecentNodes,
@@ -27,8 +29,8 @@ pub(super) struct OmittedNodes {
 }
 
 impl OmittedNodes {
-    /// Whether the output contains the object of a change, which must not be a deletion. Counts the object in `counts`
-    /// if it is a node that has no tags and is a member of no relation.
+    /// Whether the output contains the object of a change. The change must not be a deletion. A node without tags that
+    /// is a member of no relation is counted in `counts`.
     pub(super) fn keeps(&self, change: &Change, counts: &mut LocationsSummary) -> bool {
         let is_extra = change.key.0 == ObjectKind::Node
             && !ChangeSet::has_tags(change)
@@ -57,8 +59,8 @@ pub(super) struct LeavingRule<'r> {
     pub members: &'r IdSet,
     /// The nodes that relations or ways needed before the changes. They are removed unless they are recent.
     pub no_longer_needed: &'r IdSet,
-    /// The rule for the age of nodes. Nodes that are not in `no_longer_needed` are removed if they have become too old
-    /// since the time in the base's header.
+    /// The rule for the age of nodes. A node outside of `no_longer_needed` is removed if it has become too old since
+    /// the time in the base's header.
     pub recent: RecentNodes,
 }
 
@@ -76,7 +78,7 @@ impl LeavingRule<'_> {
         is_examined && !self.members.contains(id)
     }
 
-    /// Whether a node without tags that [`may_remove`](Self::may_remove) accepts is removed.
+    /// Whether a node without tags is removed. [`may_remove`](Self::may_remove) must have accepted the node.
     fn removes(&self, id: i64, timestamp: Option<i64>) -> bool {
         self.recent.has_become_old(timestamp)
             || self.no_longer_needed.contains(id) && !self.recent.is_recent(timestamp)

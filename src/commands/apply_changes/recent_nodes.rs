@@ -1,4 +1,5 @@
-//! The rule that decides how long changed nodes stay in a file that otherwise lacks the nodes that only ways need.
+//! The rule that decides how long nodes stay in a file after they change. It applies to files without the nodes that
+//! only ways need.
 //!
 //! A node can come with one change file, and its way with a later one. Whether the node of a change stays depends only
 //! on the node and on the header of the output. A node of the base is removed when it has become too old since the time

@@ -82,8 +82,8 @@ pub(super) fn plan_steps(
     is_rewritten: impl Fn(&BlobEntry) -> bool,
 ) -> Vec<ApplyStep> {
     // Whether a blob has room for the objects of `part`, a part of the changes. `end` is the key of the first or the
-    // last object of the blob, next to which the new objects belong. A blob with changes has to be re-encoded anyway,
-    // so its limit is higher than that of a blob that could be copied.
+    // last object of the blob. The new objects belong next to this object. A blob that already has changes is
+    // re-encoded anyway, and has a higher limit than a blob that could be copied.
     let has_room = |(entry, changes): &EditedBlob, end: Option<TypeThenId>, part: &[Change]| {
         let new = part.iter().filter(|change| !change.is_deletion()).count();
         let more = TARGET_ELEMENTS / 4 * usize::from(!changes.is_empty());
@@ -157,9 +157,9 @@ struct StepList {
 }
 
 impl StepList {
-    /// Creates a list without steps. A blob is full if it has as many objects as the largest blob of its kind, so a
-    /// file that was written with small blobs keeps its blob size. The number of objects of a full blob is at most
-    /// [`TARGET_ELEMENTS`], and at least a quarter of it. The minimum is for files in which all blobs have become
+    /// Creates a list without steps. The size of a full blob is the number of objects of the largest blob of the same
+    /// kind. A file that was written with small blobs therefore keeps its blob size. The size is limited to the range
+    /// from `TARGET_ELEMENTS / 4` to [`TARGET_ELEMENTS`]. The minimum is for files in which all blobs have become
     /// small.
     fn of(plan: &BlobPlan) -> Self {
         let mut full = [TARGET_ELEMENTS as u32 / 4; 3];

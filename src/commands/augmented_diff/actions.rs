@@ -19,8 +19,8 @@ use std::ops::Range;
 
 /// Consecutive objects of the base and consecutive changes, which one worker examines.
 struct Item<'k> {
-    /// The objects; `None` if the item has only changes of objects before, between or after the parts of the base's
-    /// objects.
+    /// The objects; `None` if the item has only changes. The objects of these changes come before, between or after the
+    /// parts of the base.
     objects: Option<&'k KeptPart>,
     /// The indices of the changes. If there are objects, these are the changes from the first to the last object.
     changes: Range<usize>,

@@ -121,9 +121,9 @@ impl<F> Rows<F> {
         };
         let new_object = (!is_deleted).then_some(object);
         let old_object = action.old.as_ref().map(|old| old.object);
-        // An export leaves out the tag `type` of a relation that is an area. Here, the tags of the last state decide
-        // whether the old and the new tags are written without it, even if the area cannot be assembled. Otherwise, a
-        // relation whose area breaks would seem to get the tag.
+        // An export leaves out the tag `type` of a relation that is an area. An action leaves it out of the old and the
+        // new tags if the last state of the relation has the tags of an area. This holds even if the area cannot be
+        // assembled. Otherwise, a relation whose area breaks would seem to get the tag.
         let is_area = new_object.or(old_object).is_some_and(is_relation_area);
         let without_type = is_area && !self.has_all_tags;
         let mut tags = |object: Option<&Object<'_>>| {

@@ -143,7 +143,7 @@ struct Outlines<'p> {
     points: &'p [Point],
     /// For each point, whether the outlines enclose it on the map.
     on_map: Vec<bool>,
-    /// For each point, whether `on_map` would be different if the outlines were not cut at the antimeridian.
+    /// For each point, whether the cut at the antimeridian changes the value in `on_map`.
     differs: Vec<bool>,
     /// The number of segments across the antimeridian. It is odd if the area goes around a pole; such an area is not
     /// cut.

@@ -125,8 +125,8 @@ pub(super) struct Search<'s, 'c> {
 }
 
 impl<'s, 'c> Search<'s, 'c> {
-    /// Reads the changed nodes that `nodes` has not seen yet, and the ids of the ways that are members of relations.
-    /// Temporary files will be in the directory `scratch`.
+    /// Begins a search. Reads those changed nodes of the base that `nodes` has not seen yet. Finds the member ways of
+    /// relations with [`EarlyMembers::of`]. Temporary files will be in the directory `scratch`.
     pub(super) fn begin(
         base: Base<'s>,
         (changes, steps): (&'c ChangeSet, Steps),
@@ -247,9 +247,9 @@ struct Needs<'s, 'c> {
     history: History<'c>,
     kept: KeptObjects,
     nodes: NeededNodes,
-    /// The locations that ways of the base store for changed nodes that the base does not have as objects.
+    /// The locations of changed nodes that the base has only in ways, not as objects.
     places: FxHashMap<i64, Location>,
-    /// The member ways of relations, whose nodes are needed.
+    /// The needed ways, which are members of relations. Their nodes are needed, too.
     ways: IdSet,
     geometry: GeometryNeeds,
     /// The directory for temporary files.
@@ -402,7 +402,7 @@ fn read_nodes(base: &Base<'_>, needed: &IdSet, nodes: &mut Nodes) -> Result<()> 
     )
 }
 
-/// Looks in the ways of the base for the locations of needed nodes that the base does not have as objects.
+/// Finds the locations of needed nodes that the base has only in ways, not as objects.
 fn find_locations_in_ways(base: &Base<'_>, history: &History<'_>, nodes: &mut Nodes) -> Result<()> {
     let missing = nodes.missing_nodes(history);
     if missing.is_empty() {

@@ -158,7 +158,8 @@ impl Nodes {
         }
     }
 
-    /// Returns the nodes whose location is needed, but which are neither in the base nor in an effective change.
+    /// Returns the nodes whose location is needed but unavailable. Neither the base nor an effective change has these
+    /// nodes.
     pub(super) fn missing_nodes(&self, history: &History<'_>) -> IdSet {
         let changed = history.changed_ids(ObjectKind::Node);
         let is_missing = |id: &i64| self.state_in_base(*id).is_none() && !changed.contains(*id);
@@ -222,8 +223,8 @@ impl Nodes {
     }
 }
 
-/// Returns the location of a node of a way of the base. `node` is the location that the node itself has, if it is
-/// known, and `stored` is the one that the way stores. `takes_stored` is whether `stored` takes precedence.
+/// Returns the location of a node in a way of the base. `node` is the location of the node itself. `stored` is the
+/// location that the way stores for the node. `takes_stored` is whether `stored` takes precedence.
 pub(super) fn base_location(
     takes_stored: bool,
     node: Option<Location>,

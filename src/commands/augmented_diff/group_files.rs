@@ -143,7 +143,8 @@ struct GroupFile {
     /// The actions in the file of an earlier run that still have to be copied to the new file; `None` if there is no
     /// earlier file.
     earlier: Option<EarlierActions>,
-    /// The output; `None` until the group has an effect, because a group without an effect needs no file.
+    /// The output; `None` until the file is opened. A new file of a changeset is opened when the first action with an
+    /// effect is added. A changeset without an effect gets no new file.
     output: Option<TextOutput>,
     /// The XML comments that were added before the file was opened. They name the objects that the group creates and
     /// deletes again.

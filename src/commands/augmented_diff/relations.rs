@@ -33,7 +33,7 @@ pub(super) struct FoundRelations {
 pub(super) struct ChangedMembers<'m, 'c> {
     pub history: &'m History<'c>,
     nodes: SparseIds<'m>,
-    /// The ways that have changed, or whose shape has changed because their nodes moved.
+    /// The ways with a change of their own, and the ways whose shape has changed because their nodes moved.
     ways: SparseIds<'m>,
     /// The relations with a change.
     pub relations: IdSet,
@@ -54,7 +54,8 @@ impl<'m, 'c> ChangedMembers<'m, 'c> {
         }
     }
 
-    /// Whether a member has changed, or is a way whose shape has changed because its nodes moved.
+    /// Whether a member node or member way has changed. A way also counts as changed if its shape has changed because
+    /// its nodes moved. Returns `false` for relations.
     pub(super) fn has(&self, kind: ObjectKind, id: i64) -> bool {
         match kind {
             ObjectKind::Node => self.nodes.contains(id),

@@ -1,8 +1,9 @@
-//! The ways that get another shape without a change of their own, because their nodes move.
+//! Ways that get another shape because their nodes move. The ways themselves do not change.
 
 use crate::index::IdSet;
 
-/// Ways, and the steps in which they get another shape without having a change of their own in that step.
+/// Ways, and the steps in which they get another shape. In such a step, nodes of the way move, and the way itself does
+/// not change.
 #[derive(Default)]
 pub(super) struct Reshaped {
     ids: IdSet,

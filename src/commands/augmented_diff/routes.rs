@@ -1,4 +1,4 @@
-//! The lines of routes that contain other routes, before and after the changes. An export makes the same lines.
+//! Routes that contain other routes, before and after the changes. Such a route gets the same line as in an export.
 
 use super::history::History;
 use crate::area::{NestedRelations, RouteMember};
@@ -12,13 +12,15 @@ use std::sync::Arc;
 /// The relations of the base that are needed for the geometries of routes.
 #[derive(Default)]
 pub(super) struct NeededRoutes {
-    /// The routes that may get another line because a route that is nested in them changes.
+    /// The routes in which a changed relation or a relation with a changed member way is nested. Their lines may
+    /// change.
     pub affected: IdSet,
     /// The relations that are nested in written routes.
     pub nested: IdSet,
 }
 
-/// The relations that are nested in written routes, before and after all changes. States in between are not kept.
+/// The relations that are nested in written routes. Their members before and after all changes are known, but not the
+/// members between two changes.
 #[derive(Default)]
 pub(super) struct Routes {
     affected: IdSet,

@@ -18,27 +18,28 @@ pub struct Summary {
     pub indirect: u64,
     /// The number of changes that were left out because the base has a newer version.
     pub outdated: u64,
-    /// The number of deletions that were left out because the base does not have the object.
+    /// The number of deletions of objects that the base does not have. They are left out.
     pub absent: u64,
-    /// The number of modifications of objects that the base does not have, which are written as creations.
+    /// The number of modifications of objects that the base does not have. They are written as creations.
     pub missing: u64,
     /// The number of references to nodes whose location is not known, in old and new states of ways.
     pub missing_references: u64,
-    /// The number of relations that are written without the geometry of their members, because they have more members
-    /// than the limit, or because the members have more than 1,000,000 nodes.
+    /// The number of relations that are written without the geometry of their members. Such a relation has more members
+    /// than the limit, or its members have more than 1,000,000 nodes.
     pub without_geometry: u64,
     /// The number of objects that have another version in the new file, but the same content. They are actions only if
     /// metadata is compared. 0 unless two files are compared.
     pub new_version_only: u64,
-    /// The number of tags of old and new states that were left out of features and rows, because an earlier tag of the
-    /// object has the same key.
+    /// The number of tags that were left out of features and rows. A tag is left out if an earlier tag of the object
+    /// has the same key. Counts the tags of old and new states.
     pub repeated_keys: u64,
     /// The number of files; `None` unless the actions are divided by changesets or change files.
     pub files: Option<u64>,
     /// The number of tiles; `None` unless tiles are written.
     pub tiles: Option<u64>,
-    /// The number of geometries that are too large: polygons that are written without the tiles inside of them, and
-    /// lines and outlines that touch more than 4,194,304 tiles and are left out.
+    /// The number of lines and polygons that are too large. A polygon with more than 65,536 tiles in its bounding box
+    /// is written without the tiles inside of it. A line that touches more than 4,194,304 tiles is left out, and so is
+    /// a polygon whose outline does.
     pub unfilled: u64,
 }
 

@@ -24,7 +24,7 @@ struct Tiles {
 }
 
 impl Encoder for Tiles {
-    /// The tiles as columns and rows, and the number of areas that were too large to be filled.
+    /// The tiles as columns and rows, and the number of lines and polygons that were too large.
     type Part = (Vec<[u32; 2]>, u64);
 
     fn put(
@@ -34,9 +34,9 @@ impl Encoder for Tiles {
         _: &SendPart<'_, Self::Part>,
     ) -> Result<()> {
         let (old, new) = geometries_of(action, findings, &mut self.geometries);
-        // An object without a change of its own looks the same as before if it keeps its shape. If the lines of a
-        // relation get another shape, one of its ways also gets another shape, or a route in it has a change. Such ways
-        // and routes have actions of their own.
+        // If neither the object itself nor its shape has changed, the object looks the same as before. The lines of a
+        // relation are left out, too. If they get another shape, one of its ways gets another shape, or a route in it
+        // has changed. These ways and routes have actions of their own.
         let is_line = |geometry: &Option<OwnedGeometry>| {
             let is_area = matches!(geometry, Some(OwnedGeometry::MultiPolygon(_)));
             action.key().0 == ObjectKind::Relation && !is_area

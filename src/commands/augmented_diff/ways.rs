@@ -24,7 +24,7 @@ pub(super) struct FoundWays {
     kept: KeptRows,
     /// Pairs of a way and a step in which the way gets another shape without a change of its own.
     reshaped: Vec<(i64, u32)>,
-    /// The locations that the ways store for changed nodes that the base does not have as objects.
+    /// The changed nodes that the base does not have as objects, with the locations that ways store for them.
     places: Vec<(i64, Location)>,
     nodes: NodesOfWays,
     /// Ways that are members of relations.
@@ -73,7 +73,8 @@ impl FoundWays {
                 self.nodes.push(*id, is_stored && moves.takes_stored);
             }
         }
-        // A way whose changes are all outdated is kept, too, because its changes are counted when objects are written.
+        // Keeps the way even if all its changes are outdated, because these changes are counted when objects are
+        // written.
         self.kept.push(way);
     }
 
@@ -231,7 +232,7 @@ impl WayFinder<'_, '_> {
 pub(super) struct WayTally {
     pub status: Vec<(usize, Status)>,
     pub reshaped: Vec<(i64, u32)>,
-    /// The locations that ways store for changed nodes that the base does not have as objects.
+    /// The changed nodes that the base does not have as objects, with the locations that ways store for them.
     pub places: FxHashMap<i64, Location>,
     /// The nodes of the ways.
     pub nodes: NeededNodes,
@@ -288,7 +289,7 @@ impl WayTally {
     }
 }
 
-/// Reads the blobs that may have wanted ways, except those that were already searched.
+/// Adds the wanted ways of the base to `tally`. Skips blobs that were already searched.
 pub(super) fn find_ways(
     base: &Base<'_>,
     finder: &WayFinder<'_, '_>,
@@ -303,16 +304,15 @@ pub(super) fn find_ways(
     )
 }
 
-/// The maximum size in bytes of the ways that are kept for relations while it is not known yet which relations are
-/// written.
+/// The maximum size in bytes of the ways in [`KeptMembers`].
 const MEMBER_MEMORY: usize = 128 << 20;
 /// The maximum total size in bytes of the blobs with relations. If they are larger, no member ways are kept, because
 /// these ways are assumed not to fit into [`MEMBER_MEMORY`].
 const RELATION_BYTES: u64 = 64 << 20;
 
-/// The ways that are members of any relation. They are kept while all ways are read, because it is not known yet which
-/// relations are written, and reading ways again would take longer. Large files have too many of these ways, so none
-/// are kept.
+/// The ways that are members of any relation. They are collected while all ways are read. At that time, it is not known
+/// yet which relations are written. Keeping the ways avoids reading ways again. Large files have too many of these
+/// ways, so none are kept.
 pub(super) struct EarlyMembers {
     pub ids: MemberIds,
     pub kept: KeptMembers,
@@ -331,7 +331,7 @@ pub(super) struct MemberIds {
     is_full: AtomicBool,
 }
 
-/// The ways that are kept while it is not known yet which relations are written.
+/// Ways that may be needed as members of relations. They are kept until it is known which relations are written.
 pub(super) struct KeptMembers {
     batches: Vec<StoredWays>,
     /// The size in memory in bytes, and its maximum.
@@ -360,9 +360,9 @@ impl KeptMembers {
 }
 
 impl EarlyMembers {
-    /// Finds the ways that are members of relations of the base or of the changes, unless there are too many such ways.
-    /// Finds none if no node has changed, because then only few ways are read. The relations that were read are added
-    /// to `relations_read`.
+    /// Collects the ids of the ways that are members of relations, in the base and in the changes. Collects none if the
+    /// blobs with relations are larger than [`RELATION_BYTES`]. Also collects none if no node has changed, because then
+    /// only few ways are read. Adds the relations that were read to `relations_read`.
     pub(super) fn of(
         base: &Base<'_>,
         history: &History<'_>,

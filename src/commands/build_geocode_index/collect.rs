@@ -36,7 +36,7 @@ pub(super) struct CollectedBlob {
     pub not_interpolated: u64,
     /// The number of tags that were left out because they are too long.
     pub long_tags: u64,
-    /// The number of areas that were left out because they are not valid or a member is not in the file.
+    /// The number of areas that were left out. They are not valid, or their nodes or members are not all in the file.
     pub incomplete: u64,
     /// The areas with fewer corners in the index than in the file.
     pub simplified: Vec<ObjectId>,

@@ -88,8 +88,8 @@ fn has_name(tags: BlockTags<'_, '_>) -> bool {
     nonblank_tag(tags, "name").is_some()
 }
 
-/// Returns the `addr:*` tags of an object, its `name`, and the tag that gives its class. A tag that makes an object an
-/// address is left out if its value cannot be a house number.
+/// Returns the `addr:*` tags of an object, its `name`, and the tag that gives its class. Leaves out `addr:housenumber`,
+/// and tags with a key in [`ADDRESS_KEYS`], if the value cannot be a house number.
 pub(super) fn address_tags<'a>(tags: BlockTags<'_, 'a>) -> ItemTags<'a> {
     let class = CLASS_KEYS.iter().find(|key| tag(tags, key).is_some());
     let is_kept = |key: &str, value: &str| {

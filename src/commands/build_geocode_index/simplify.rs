@@ -8,9 +8,10 @@ const LEAST_TOLERANCE: f64 = 100.0;
 /// The least number of corners of a ring.
 const LEAST_CORNERS: usize = 3;
 
-/// Simplifies polygons to at most `max` corners, or until only one polygon with at most four outer corners is left.
-/// Returns `None` if they already have at most `max` corners. The tolerance is doubled until few enough corners are
-/// left. Rings that would keep fewer than three corners are left out, except the outer ring of the first polygon.
+/// Simplifies polygons to at most `max` corners. Returns `None` if they already have at most `max` corners. Doubles the
+/// tolerance until few enough corners are left, or until only one polygon with at most four outer corners is left.
+/// Leaves out holes that would keep fewer than three corners, and polygons whose outer ring would keep fewer than three
+/// corners. The first polygon is always kept: instead of fewer than three corners, its outer ring keeps up to four.
 pub(super) fn simplify_polygons(polygons: &[AreaPolygon], max: usize) -> Option<Vec<AreaPolygon>> {
     let count = |polygons: &[AreaPolygon]| -> usize {
         let rings = polygons.iter();

@@ -10,8 +10,9 @@ use crate::pbf::{BlobEntry, Block};
 /// The first and the last key of a blob, and the versions of the first and the last object.
 pub(super) type BlobEnds = (TypeThenId, TypeThenId, i64, i64);
 
-/// The position of a violation in its blob. Consists of the kind of the object, the number of objects of that kind
-/// before it, and whether its id is a duplicate. An id can be both a duplicate and out of order.
+/// The position of a violation in its blob: `(kind, objects_before, is_duplicate)`. `kind` is the kind of the object.
+/// `objects_before` is the number of objects of this kind before it in the blob. `is_duplicate` is `false` for an id
+/// that is out of order. An id can be both a duplicate and out of order.
 pub(super) type ViolationPosition = (ObjectKind, u64, bool);
 
 /// The findings of a worker in a blob, for one kind of objects.
@@ -38,7 +39,7 @@ pub(super) struct BlobFindings {
     pub more_dangling: u64,
     /// The number of references of ways.
     pub references: u64,
-    /// The number of references of ways to nodes that are not in the file, and whose locations the ways store.
+    /// The number of references from ways to nodes that are not in the file, but have a location in the way.
     pub stored: u64,
     /// The missing nodes and ways that are members of relations and are not listed in `dangling`. Each counts once.
     pub more_members: MissingMembers,
@@ -60,11 +61,11 @@ impl BlobFindings {
     }
 }
 
-/// The treatment of the locations that ways store for nodes that are not in the file. Unless stored locations are
-/// ignored, a reference with a stored location does not count as missing.
+/// The use of the locations that ways store for their nodes. With `Ignored`, every reference to a node that is not in
+/// the file counts as missing. With the other variants, it does not count if the way stores a location for the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StoredLocationUse {
-    /// Stored locations do not count: every reference to a node that is not in the file is missing.
+    /// Stored locations are not read.
     Ignored,
     /// Stored locations are read only in blobs with references to nodes that are not in the file.
     IfMissing,

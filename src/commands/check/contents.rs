@@ -209,8 +209,8 @@ fn decode_and_check(
     }
 }
 
-/// Returns the contradictions between the blobs and the features that the header declares, each with the number of a
-/// blob, or with 0 for the file as a whole.
+/// Returns the contradictions between the blobs and the features that the header declares. Each comes with the number
+/// of a blob, or with 0 for the file as a whole.
 fn false_header_features(
     file: &PbfFile,
     plan: &BlobPlan,
@@ -223,8 +223,8 @@ fn false_header_features(
             "there are deleted versions, and the header does not declare HistoricalInformation";
         found.push((blob, what));
     }
-    // The header may declare locations only if all ways have them, because other programs look up no locations in a
-    // file that declares them.
+    // Other programs look up no locations in a file whose header declares them. So the header may declare them only if
+    // all ways have locations.
     let is_undeclared = !declares(feature::LOCATIONS) && !findings.has_bare_ways;
     if let Some(blob) = findings.located.filter(|_| is_undeclared) {
         let what = "ways have locations, and the header does not declare LocationsOnWays";

@@ -381,8 +381,8 @@ impl Visitor for DoubledVisitor<'_> {
     }
 }
 
-/// Puts the points of a line into an order that does not depend on its direction nor, if it is closed, on the point at
-/// which it begins.
+/// Puts the points of a line into a canonical order. The order is the same for both directions of the line. For a
+/// closed line, it is also the same for all points at which the line can begin.
 fn put_in_fixed_order(points: &mut Vec<Point>) {
     let is_closed = points.len() > 2 && points.first() == points.last();
     if is_closed {

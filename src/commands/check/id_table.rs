@@ -1,8 +1,7 @@
 //! Compares the blobs of a file with its id table.
 //!
 //! The id table lists pairs of an id range and a blob in id order, but blobs are read in another order. Therefore each
-//! pair is hashed, and the sum of the hashes, which does not depend on the order, must be the same for the table and
-//! the blobs.
+//! pair is hashed. The sum of the hashes does not depend on the order. It must be the same for the table and the blobs.
 
 use crate::error::{FormatResult, Result};
 use crate::file::PbfFile;
@@ -32,8 +31,8 @@ pub(super) struct IdsOfBlob {
 }
 
 impl<'f> IdRanges<'f> {
-    /// Reads the id table of a file; `None` if the file has none. The inner result is an error if the table is damaged,
-    /// the outer one if the file cannot be read.
+    /// Reads the id table of a file. Returns `None` if the file has no id table. The inner result is an error if the
+    /// table is damaged. The outer result is an error if the file cannot be read.
     pub(super) fn read(file: &'f PbfFile, ctx: &Context) -> Result<Option<FormatResult<Self>>> {
         let table = match file.open_id_table(ctx)? {
             Some(Ok(table)) => table,

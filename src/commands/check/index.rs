@@ -141,8 +141,8 @@ struct IndexComparison<'f> {
     plan: BlobPlan,
     check: IndexCheck,
     max_listed: usize,
-    /// The sum of the hashes of all pairs of an id range and a blob with ids in that range, over the blobs that were
-    /// read so far.
+    /// The sum of one hash per pair (id range, blob), over the blobs that were read so far. A blob forms a pair with
+    /// each range that contains some of its ids.
     sum_of_ids: u64,
 }
 

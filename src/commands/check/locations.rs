@@ -18,15 +18,15 @@ const REFS_AT_A_TIME: usize = 1 << 16;
 #[derive(Default)]
 pub(super) struct ComparedLocations {
     pub counts: ReferenceLocations,
-    /// The first references for which the way stores a location that differs from that of the node.
+    /// The first references whose location in the way differs from that of the node.
     pub listed: Vec<Dangling>,
-    /// The number of references for which the way stores a location that differs from that of the node.
+    /// The number of all references whose location in the way differs from that of the node.
     contradicting: u64,
 }
 
 /// Compares the locations that ways store with those of the nodes in the file. Lists at most `max_listed` differences.
-/// Returns `None` if the locations of the nodes fit neither into memory nor on the disk, or if locations in ways are
-/// malformed. The check of the contents reports malformed locations.
+/// Warns and returns `None` if the locations of the nodes fit neither into memory nor on the disk. Also returns `None`
+/// if locations in ways are malformed, because the check of the contents reports this.
 pub(super) fn compare_with_nodes(
     source: PlannedFile<'_>,
     max_listed: usize,

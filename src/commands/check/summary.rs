@@ -22,8 +22,8 @@ pub struct Summary {
     /// The number of objects that belong before the preceding object in canonical order; `None` if ids were not checked
     /// or the file has a spatial layout.
     pub out_of_order: Option<u64>,
-    /// The number of objects whose id occurred before; `None` if ids were not checked, or if the file is not in order
-    /// and [`Options::full`](super::Options::full) is not set.
+    /// The number of objects whose id occurred before; `None` if ids were not checked. If the file is not in order,
+    /// also `None` without [`Options::full`](super::Options::full).
     pub duplicates: Option<u64>,
     /// The number of objects directly after an object with the same id; `None` if ids were not checked, or if
     /// `duplicates` is set.
@@ -50,9 +50,9 @@ pub struct Summary {
     /// The form of the file with regard to the locations in ways: `plain`, `located, with all nodes`, `located, needed
     /// nodes only` or `mixed`; `None` if `nodes` is `None`.
     pub form: Option<&'static str>,
-    /// The numbers of references of ways with known and with unknown locations. They are counted if the references of
-    /// ways are checked without [`Options::needs_nodes`](super::Options::needs_nodes), or if the locations that ways
-    /// store are compared with those of the nodes; otherwise `None`.
+    /// The numbers of references of ways with known and with unknown locations; `None` if they were not counted. A
+    /// check of the references of ways counts them without [`Options::needs_nodes`](super::Options::needs_nodes). A
+    /// comparison of the locations in ways with those of the nodes always counts them.
     pub locations: Option<ReferenceLocations>,
     /// The number of nodes without tags to which no way and no relation refers. Counted only if references are checked
     /// and `form` is `located, needed nodes only`; otherwise `None`.
@@ -64,7 +64,7 @@ pub struct Summary {
     /// of ways come first, then those of relations to nodes and ways, then those of relations to relations, each in
     /// file order.
     pub listed_refs: Vec<Dangling>,
-    /// The first references for which ways store another location than the node in the file has, in file order, at most
+    /// The first references for which the location in the way differs from that of the node, in file order, at most
     /// [`Options::max_listed`](super::Options::max_listed).
     pub listed_contradictions: Vec<Dangling>,
     /// The first nodes with coordinates out of range, in file order, at most
@@ -80,8 +80,9 @@ pub struct Summary {
 /// A count is `None` if the references were not checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Missing {
-    /// The number of references of ways to missing nodes. If the way stores the location of a node that is not in the
-    /// file, the reference does not count, unless [`Options::needs_nodes`](super::Options::needs_nodes) is set.
+    /// The number of references of ways to missing nodes. A node counts as missing if it is not in the file and the way
+    /// does not store its location. With [`Options::needs_nodes`](super::Options::needs_nodes), stored locations make
+    /// no difference.
     pub nodes_in_ways: Option<u64>,
     /// The number of missing nodes that are members of relations.
     pub nodes_in_relations: Option<u64>,
@@ -92,8 +93,8 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// Returns counts of zero for the references of ways if `of_ways` is set, and for those of relations if
-    /// `of_relations` is set. The other counts are `None`.
+    /// Returns 0 for each count of checked references, and `None` for the other counts. `of_ways` tells whether the
+    /// references of ways are checked, and `of_relations` whether those of relations are.
     pub(super) fn zero_counts(of_ways: bool, of_relations: bool) -> Self {
         Self {
             nodes_in_ways: of_ways.then_some(0),
@@ -133,12 +134,12 @@ impl Missing {
 pub struct ReferenceLocations {
     /// The number of references.
     pub references: u64,
-    /// The number of references whose node is not in the file, and whose location the way stores.
+    /// The number of references to nodes that are not in the file but have a location in the way.
     pub stored: u64,
     /// The number of references whose location is unknown.
     pub unknown: u64,
-    /// The number of references for which the location that the way stores differs from the location of the node;
-    /// `None` if this was not checked.
+    /// The number of references for which the location in the way differs from that of the node; `None` if these
+    /// locations were not compared.
     pub contradicting: Option<u64>,
 }
 
@@ -230,14 +231,15 @@ impl Summary {
         objects + index + areas + doubled == 0
     }
 
-    /// Returns the number of all references for which ways store another location than the node has, whether they are
-    /// listed or not. Returns 0 if this was not checked.
+    /// Returns the number of references for which the location in the way differs from that of the node. Includes
+    /// references that are not listed. Returns 0 if the locations were not compared.
     pub fn contradicting(&self) -> u64 {
         let found = self.locations.and_then(|found| found.contradicting);
         found.unwrap_or(0)
     }
 
-    /// Returns the number of all objects whose ids are out of order or occurred before, whether they are listed or not.
+    /// Returns the number of objects whose ids are out of order or occurred before. Includes objects that are not
+    /// listed.
     pub fn id_violations(&self) -> u64 {
         let duplicates = self.duplicates.or(self.duplicates_in_a_row);
         self.out_of_order.unwrap_or(0) + duplicates.unwrap_or(0)

@@ -220,9 +220,9 @@ impl LandCensus {
         Ok(collector.finish())
     }
 
-    /// Returns the losses of a later coast: each cell in which less than a share of `1 - max_loss` of the land is left,
-    /// and the rings if less than this share of them is left. Turned land does not count, because it may not be land.
-    /// The greatest loss comes first.
+    /// Returns the losses of a later coast. Compares the area of the land in each cell, and the number of rings. There
+    /// is a loss if `new < old * (1 - max_loss)`. Turned land does not count, because it may be water. The greatest
+    /// loss comes first.
     pub(super) fn losses(&self, new: &Self, max_loss: f64) -> Vec<CoastLoss> {
         let key = |cell: &LandCell| [cell.lon, cell.lat];
         let left: BTreeMap<_, _> = new.cells.iter().map(|cell| (key(cell), *cell)).collect();

@@ -11,9 +11,8 @@ use crate::runtime::WorkItem;
 
 /// The maximum number of lines, polygons or problems of a piece.
 const ITEMS: usize = 256;
-/// The size, in 1e-7 degree, of the cells in which water is computed if polygons are not divided. The cells of a wide
-/// region are smaller ([`QUARTER_E7`]), because the subtraction of polygons is exact only in boxes of less than 214
-/// degrees.
+/// The size of the cells in which water is computed if polygons are not divided, in 1e-7 degree. Wide regions have
+/// smaller cells ([`QUARTER_E7`]). The subtraction of polygons is exact only in boxes of less than 214 degrees.
 const WHOLE_E7: u32 = 3_600_000_000;
 const QUARTER_E7: u32 = 900_000_000;
 
@@ -152,8 +151,8 @@ impl LayerPiece<'_> {
         Ok(encoded)
     }
 
-    /// Returns the part of the piece's bounding box that the map of a projection shows. Returns `None` if the map shows
-    /// no part of the box, or if the piece is not cut at the edges of maps.
+    /// Returns the part of the piece's bounding box that the map of a projection shows; `None` if the map shows no part
+    /// of the box. Also returns `None` for lines and problems, which are not cut at the edges of maps.
     fn shown_extent(&self, projection: Projection) -> Option<Extent> {
         let extent = match self {
             Self::Lines(_) | Self::Problems(_) => None,

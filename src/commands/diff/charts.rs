@@ -37,8 +37,8 @@ enum Change {
 pub(super) struct Charts {
     /// The numbers of nodes and ways that changed, by grid cell. A way counts at the node in its middle.
     pub places: CellCounts,
-    /// The numbers of changed ways that could not be located, because they have no nodes, their middle node is not in
-    /// the file, or too many ways changed.
+    /// The numbers of changed ways without a known location. These ways have no nodes, their middle node is not in the
+    /// file, or they exceed [`MAX_PLACED_WAYS`].
     pub ways_without_place: [u64; 3],
     /// The times up to which the old and the new file have all changes, according to their headers.
     pub dates: [Option<String>; 2],
@@ -66,7 +66,8 @@ pub(super) struct Edits {
     pub nodes_of_ways: u64,
     /// The number of relations whose members changed.
     pub members: u64,
-    /// The number of ways whose stored locations changed for nodes that the files do not have.
+    /// The number of ways whose stored locations count as different. By default, only the locations of nodes that
+    /// neither file has are compared.
     pub relocated: u64,
     /// The number of objects that differ only in metadata.
     pub metadata_only: u64,
@@ -213,8 +214,8 @@ impl ChangeCharts {
         }
     }
 
-    /// Counts the keys of a created or deleted object. For a modified object, counts only the keys that were added or
-    /// removed, or whose values were changed, in comparison with `old`.
+    /// Counts the keys of a created or deleted object. For a modified object, counts only the keys that differ from
+    /// `old`: they were added or removed, or have another value.
     fn add_keys(&mut self, change: Change, object: &Object<'_>, old: &Object<'_>) {
         let is_modified = change == Change::Modified;
         for (key, value) in object.tags.iter() {
@@ -386,8 +387,8 @@ impl Edits {
 }
 
 impl Times {
-    /// Groups the counts by hour if they span at most 96 hours, by day if they span at most 400 days, and by month
-    /// otherwise.
+    /// Groups the counts by time. The unit is the hour for a span of at most 96 hours, the day for at most 400 days,
+    /// and the month otherwise.
     fn of(hours: &BTreeMap<i64, [u64; 2]>) -> Self {
         let span = match (hours.keys().next(), hours.keys().next_back()) {
             (Some(first), Some(last)) => last - first,

@@ -202,8 +202,8 @@ impl<'d, C: DifferenceCounts> Comparison<'d, C> {
             .map_err(failed)
     }
 
-    /// Counts the objects of two blobs with equal payloads without parsing the payloads. Returns `None` if the shard is
-    /// not a pair of equal blobs, or if its objects have to be compared one by one.
+    /// Counts the objects of a pair of blobs with equal payloads, without parsing the payloads. Returns `None` if the
+    /// shard is not such a pair, or if its objects have to be compared one by one.
     fn count_equal_pair(&mut self, shard: &Shard) -> Result<Option<StepFindings<C>>> {
         let [one, two] = shard.sources.as_slice() else {
             return Ok(None);
@@ -547,8 +547,8 @@ impl<'c, 'a, C: DifferenceCounts> Pair<'c, 'a, C> {
             }
             _ => return None,
         }
-        // The lists in `old` and `new` may be as large as the part. They are freed here, so that they do not use memory
-        // while the part waits to be merged.
+        // The lists in `old` and `new` may be as large as the part. They would use memory while the part waits to be
+        // merged, so they are freed here.
         (self.old, self.new) = Default::default();
         Some(StepFindings {
             text,

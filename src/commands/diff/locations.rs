@@ -100,7 +100,7 @@ impl<'s> LocationRule<'s> {
     }
 
     /// Sets `moved` to the indices of the references for which the stored locations of two ways count as different.
-    /// Leaves `moved` empty if the ways do not have the same references, or if the objects are not ways.
+    /// Leaves `moved` empty if the references differ, or if the objects are not ways.
     pub(super) fn find_moved(
         &self,
         old: &Side<'_>,
@@ -195,8 +195,8 @@ pub(super) fn loses_location(old: &Side<'_>, new: &Side<'_>, moved: &[usize]) ->
     })
 }
 
-/// Calls `put` once for each node that a reference in `moved` refers to, with the locations that the old and the new
-/// way store for the node.
+/// Calls `put` once for each node to which a reference in `moved` refers. The arguments are the id of the node, and the
+/// locations that the old and the new way store for it.
 pub(super) fn for_each_moved(
     old: &Side<'_>,
     new: &Side<'_>,
@@ -263,7 +263,8 @@ fn content_key(entry: &BlobEntry) -> Option<(u64, u32)> {
 }
 
 impl DroppedNodes {
-    /// Finds the nodes that only the old file has, and the blobs of the new file with ways that store their locations.
+    /// Finds the nodes that only the old file has, although ways of the new file store their locations. Also finds the
+    /// blobs of the new file that contain these ways.
     fn find(sides: &[order::Side; 2], ctx: &Context) -> Result<Self> {
         let [old, new] = sides;
         let gone = nodes_only_in_first([old, new], ctx)?;

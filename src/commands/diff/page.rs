@@ -59,8 +59,9 @@ impl Compared {
     }
 }
 
-/// Compares two files, and writes an HTML page that shows where, when and by whom objects were changed, and which keys
-/// changed. The page contains its data as JSON and loads no other resource. Also writes [`Options::output`].
+/// Compares two files, and writes an HTML page about the changes. The page shows where, when and by whom objects were
+/// changed, and which keys changed. It contains its data as JSON and loads no other resource. Also writes
+/// [`Options::output`].
 ///
 /// Reads both files as [`run`](super::run) does, and then reads again the blobs that may contain the middle node of a
 /// changed way. Calls `list` with the counts to get the objects that the page shows one by one. Returns the counts.

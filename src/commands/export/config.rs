@@ -146,7 +146,7 @@ fn pattern_list(fields: &Map<String, Value>, name: &str) -> Result<Vec<TagPatter
 pub fn default_config(area_tags: Option<&[&str]>) -> String {
     let mut attributes = Attribute::ALL;
     if area_tags.is_none() {
-        // Without area tags, the file imitates that of osmium, which prints the attributes in this order.
+        // Without area tags, the attributes have the same order as in the default configuration of osmium.
         attributes.sort_by_key(|attribute| {
             let is_last = *attribute == Attribute::WayNodes;
             let is_user = matches!(attribute, Attribute::Uid | Attribute::User);

@@ -80,8 +80,8 @@ impl Cuts {
         }
     }
 
-    /// Cuts a geometry at the antimeridian if geometries are written with this cut, or if the geometry is compared with
-    /// a region.
+    /// Cuts a geometry at the antimeridian if the output needs this cut, or if there is a region to compare the
+    /// geometry with.
     fn cut_for_map(&self, geometry: &Geometry<'_>, extent: &Extent) -> CutGeometry {
         let is_judged = self.region.is_some() || self.clip.is_some();
         if !extent.is_wide() || !(self.cuts_at_antimeridian() || is_judged) {

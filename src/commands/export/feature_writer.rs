@@ -59,9 +59,9 @@ impl<'s, O: FeatureOutput> FeatureWriter<'s, O> {
         self.tally.get_or_insert_default().problems.incomplete += 1;
     }
 
-    /// Cuts the geometry of a feature, and adds the feature. Adds nothing if no part of the geometry is left, if the
-    /// geometry does not meet the region, or if the feature is too large. `relation` is the relation from which an area
-    /// was made.
+    /// Cuts the geometry of a feature, and adds the feature to the output. Leaves out a feature if it lies outside of
+    /// the region, if the cuts leave nothing of its geometry, or if it is too large. `relation` is the relation from
+    /// which an area was made.
     pub(super) fn put(&mut self, feature: &Feature<'_>, relation: Option<&Relation<'_>>) {
         let Some(whole) = feature.geometry.extent() else {
             return;

@@ -19,7 +19,7 @@ pub(super) struct RelationLines {
 
 impl RelationLines {
     /// Merges the member ways of a relation in the order of its members. A member relation that is a route or similar
-    /// is replaced by its own ways, unless the relation that contains it is an area.
+    /// is replaced by its own ways. The member relations of an area are ignored.
     pub(super) fn of<'t, 'm>(
         id: i64,
         tags: impl Iterator<Item = (&'t str, &'t str)>,
@@ -66,8 +66,8 @@ struct LineMerger {
 }
 
 impl LineMerger {
-    /// Adds a line, and joins it with the previous line if they share an end point. If necessary, the new line is
-    /// reversed. The previous line is also reversed if necessary, unless it was already joined with another line.
+    /// Adds a line, and joins it with the previous line if they share an end point. The new line is reversed if
+    /// necessary. So is the previous line, but only if it has not been joined with another line before.
     fn add(&mut self, mut points: Vec<Point>) {
         points.dedup();
         let (Some(first), Some(last), true) = (points.first(), points.last(), points.len() > 1)

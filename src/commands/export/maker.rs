@@ -1,5 +1,5 @@
-//! [`FeatureMaker`], the trait that callers implement to make batches of features, and [`FeatureView`], the view of a
-//! feature that a maker gets.
+//! Batches of features in a form that the caller chooses. Callers implement [`FeatureMaker`] to make the batches. A
+//! maker gets each feature as a [`FeatureView`].
 
 use crate::formats::features::{Feature, put_wkb};
 use crate::formats::table::{OsmRow, TagPairs};

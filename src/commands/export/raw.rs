@@ -20,7 +20,7 @@ const GROUP_ROWS: u64 = 100_000;
 /// The size of rows in memory, in bytes, at which a row group ends after the current blob.
 const GROUP_MEMORY: usize = 32 << 20;
 /// The maximum size of the rows of a row group in memory, in bytes. A row group that reaches this size ends within a
-/// blob, which does not happen with real files.
+/// blob. The row groups of real files stay smaller.
 const MAX_MEMORY: usize = 48 << 20;
 
 /// Blobs that become one or more row groups.

@@ -60,7 +60,8 @@ pub enum WrittenTags {
 }
 
 options! {
-    /// The rules that decide which objects become features, with which geometries and tags.
+    /// The rules for making features of objects. They decide which objects become features, which geometry a feature
+    /// gets, and which tags are written.
     #[derive(Debug, Clone)]
     #[non_exhaustive]
     pub struct FeatureRules {
@@ -225,10 +226,10 @@ impl FeatureRules {
 
 /// The tags that make a closed way an area, in the notation of a configuration.
 ///
-/// The list follows "polygon features" (<https://github.com/tyrasd/osm-polygon-features>, 2017, CC0). It omits the
-/// values that are lines according to the OSM wiki (<https://wiki.openstreetmap.org/wiki/Key:area>) unless the way has
-/// `area=yes`: all values of `barrier`, and tracks, runways, cart paths, dykes, trenches and the like. It adds
-/// `indoor`.
+/// The list follows "polygon features" (<https://github.com/tyrasd/osm-polygon-features>, 2017, CC0). According to the
+/// OSM wiki (<https://wiki.openstreetmap.org/wiki/Key:area>), some values make a closed way a line unless the way has
+/// `area=yes`. The list omits these values: all values of `barrier`, and tracks, runways, cart paths, dykes, trenches
+/// and the like. It adds `indoor`.
 pub const AREA_TAGS: [&str; 26] = [
     "building!=no",
     "amenity!=no",

@@ -34,8 +34,8 @@ impl Shared<'_> {
         Ok(selected)
     }
 
-    /// Returns, for each object of a block in file order, whether the object is a visited relation that has an area or
-    /// becomes lines. The member ways of these relations are needed.
+    /// Returns a flag for each object of a block, in file order. The flag is set for visited relations that have an
+    /// area or become lines. The member ways of these relations are needed.
     pub(super) fn select_relations(&self, block: &Block<'_>) -> FormatResult<Vec<bool>> {
         let visited = self.select_visited(block)?;
         let mut areas = Vec::new();

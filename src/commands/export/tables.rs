@@ -24,8 +24,8 @@ use std::convert::Infallible;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-/// The limits for the number of rows in a row group. Within these limits, a table has about [`GROUPS`] row groups, so
-/// that even in a small table, readers that look for a location can skip most rows.
+/// The limits for the number of rows in a row group. Within these limits, a row group has 1 / [`GROUPS`] of all rows.
+/// Even in a small table, a reader that looks for a location can therefore skip most rows.
 const GROUP_ROWS: RangeInclusive<u64> = 1_024..=100_000;
 const GROUPS: u64 = 64;
 /// The maximum size in memory of the rows that are read at a time, in bytes. It also limits the size of a row group.

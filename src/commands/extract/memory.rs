@@ -157,8 +157,8 @@ impl Budget {
     }
 
     /// Returns the maximum memory in bytes of the ids in a pass over `regions` regions. A single region cannot be
-    /// divided, so its ids are limited only if the user gave a limit. The ids may use at least an eighth of that limit,
-    /// because the estimate for everything else is higher than what is usually needed.
+    /// divided. Its ids are limited only if the user gave a limit. They may always use an eighth of this limit, because
+    /// the estimate for everything else is usually too high.
     pub(super) fn max_id_bytes(&self, regions: usize) -> u64 {
         let left = self.limit.saturating_sub(self.pass_bytes(0, regions));
         match (regions, self.is_asked) {
@@ -187,10 +187,10 @@ impl Budget {
     }
 }
 
-/// Estimates the number of objects in each region from a sample of blobs; 0 for a single region. Nodes are counted.
-/// Ways are counted, too, if the file lacks the nodes that only ways need, or if it may lack nodes and no node was
-/// found. If the sample has no object in any region and [`Options::refuses_empty`] is set, counts the objects in all
-/// blobs.
+/// Estimates the number of objects in each region from a sample of blobs; 0 for a single region. Counts nodes. Also
+/// counts ways in two cases: the file lacks the nodes that only ways need, or the file may lack nodes and no node was
+/// found in any region. If the sample has no object in any region and [`Options::refuses_empty`] is set, counts the
+/// objects in all blobs.
 fn estimate_objects_in_regions(
     areas: &AreaIndex,
     options: &Options,

@@ -37,20 +37,21 @@ pub(super) struct RegionMembers<'a> {
     near: FxHashMap<u64, Option<Vec<u32>>>,
     /// The locations and boxes of kept objects outside of the regions; `None` unless the file has a spatial layout.
     outside: Option<OutsideObjects>,
-    /// The location form of the file. If the file may lack nodes, the locations that a way stores for missing nodes
-    /// also decide in which regions the way lies.
+    /// The location form of the file. If the file may lack nodes, a way also lies in a region if it stores a location
+    /// in the region for a missing node.
     form: LocationForm,
     /// Whether the bounding box of a blob that was never scanned is assumed to cover all nodes of the blob. This is not
     /// assumed in history files, because deleted nodes lie in no box.
     boxes_cover_all_nodes: bool,
     /// Nodes in the regions; after `merge_added`, all nodes that are kept. In a file of the form
-    /// [`LocationForm::Mixed`], also nodes that are not in the file but for which ways store a location in a region.
+    /// [`LocationForm::Mixed`], a node that is not in the file is included if a way stores a location in a region for
+    /// it.
     nodes: IdMap,
-    /// Nodes that a region keeps although they lie outside of it, because they are nodes of kept ways or members of
-    /// completed relations.
+    /// Nodes that a region keeps although they lie outside of it: nodes of kept ways, and members of completed
+    /// relations.
     added_nodes: IdMap,
-    /// Ways with a node in a region, even if the node is not in the file and only the way stores its location; after
-    /// `merge_added`, all ways that are kept.
+    /// Ways with a node in a region; after `merge_added`, all ways that are kept. For a node that is not in the file,
+    /// the location that the way stores counts.
     ways: IdMap,
     /// Ways that regions keep only as members of completed relations.
     added_ways: IdMap,
@@ -86,7 +87,7 @@ impl<'a> RegionMembers<'a> {
             near: FxHashMap::default(),
             outside: is_spatial.then(OutsideObjects::default),
             form: usable_location_form(file, plan),
-            // The box of a blob does not cover deleted nodes, which only a file that declares history has.
+            // The box of a blob does not cover deleted nodes. They are expected only in files that declare history.
             boxes_cover_all_nodes: !file.header.has(feature::HISTORY),
             nodes: IdMap::default(),
             added_nodes: IdMap::default(),
@@ -187,8 +188,8 @@ impl<'a> RegionMembers<'a> {
         ids + self.outside.as_ref().map_or(0, OutsideObjects::bytes)
     }
 
-    /// Finds the nodes in the regions. If `hold` is set, caches the kept parts of blobs, which is useful only if no
-    /// nodes are added later for ways and relations.
+    /// Finds the nodes in the regions. If `hold` is set, caches the kept parts of blobs. `hold` must not be set if
+    /// nodes are added later for ways and relations, because the cached parts would lack these nodes.
     fn find_nodes(&mut self, hold: bool, source: PlannedFile<'_>) -> Result<()> {
         let (mut nodes, mut room) = (IdMap::default(), self.room);
         let (mut algebra, mut not_in_boxes) = (SetAlgebra::new(&self.sets), Vec::new());
@@ -243,9 +244,9 @@ impl<'a> RegionMembers<'a> {
         has_box && !may_be_nowhere
     }
 
-    /// Finds the nodes of a block that lie in regions. Also returns the offset of the blob if its entry suggests that
-    /// its bounding box covers all nodes, but some nodes have no valid location. Fails if a node with a valid location
-    /// lies outside of the box in the index.
+    /// Finds the nodes of a block that lie in regions. Some nodes may have no valid location, although the entry of the
+    /// blob suggests that the bounding box covers all nodes. In this case, also returns the offset of the blob. Fails
+    /// if a node with a valid location lies outside of the box in the index.
     fn nodes_in_regions(
         &self,
         hold: bool,

@@ -142,7 +142,7 @@ impl RowForm {
 }
 
 /// Returns a name that is not in `taken`: `name` itself, or `name` with the lowest free number from 2 on, such as
-/// `city_2`. Names that differ only in case count as the same, because many programs do not tell them apart.
+/// `city_2`. Ignores the case of letters, as many programs do.
 fn distinct_name(name: &str, taken: &[String]) -> String {
     let is_taken = |name: &str| taken.iter().any(|taken| taken.eq_ignore_ascii_case(name));
     if !is_taken(name) {

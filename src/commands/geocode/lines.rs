@@ -93,7 +93,8 @@ impl InputLines {
         (0..self.count()).find(|number| !self.get(*number).trim_ascii().is_empty())
     }
 
-    /// Returns the end of the last line, which is the start of the text that is not a line yet.
+    /// Returns the offset in the text at which the last line ends. The text after this offset is not a complete line
+    /// yet.
     fn end_of_lines(&self) -> usize {
         self.lines.last().map_or(0, |line| line.end)
     }
@@ -214,8 +215,8 @@ impl<R: Read> LineInput<R> {
         }
     }
 
-    /// Reads the next lines; none at the end of the input. Does not wait for more input if at least one line was read,
-    /// because an interactive user expects an answer after each line.
+    /// Reads the next lines; none at the end of the input. Waits for more input only if no line is complete yet, or if
+    /// a part of a further line was read. An interactive user thus gets an answer after each line.
     pub(super) fn read_lines(&mut self) -> Result<InputLines> {
         let mut lines = InputLines {
             text: std::mem::take(&mut self.rest),

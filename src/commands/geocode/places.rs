@@ -167,8 +167,8 @@ impl LineForm {
         }
     }
 
-    /// Returns the positions at which a quote begins a field that may have line breaks. There are none if columns are
-    /// separated by spaces, or if each line is parsed by [`parse_place`].
+    /// Returns the positions at which a quote begins a field that may have line breaks. Returns `Quotes::Nowhere` if
+    /// columns are separated by spaces, or if [`parse_place`] parses each line.
     pub(super) fn quotes(&self) -> Quotes {
         match (self.separator, self.columns) {
             (Separator::Byte(separator), Some(_)) => Quotes::Behind(separator),

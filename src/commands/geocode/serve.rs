@@ -58,8 +58,8 @@ options! {
         jobs: usize = 1,
         /// The maximum number of connections at a time.
         max_connections: u32 = MAX_CONNECTIONS,
-        /// The time within which a request has to arrive, and within which a client has to accept some bytes of its
-        /// answer.
+        /// The time limit for clients. A connection is closed if a request does not arrive within this time, or if the
+        /// client accepts no bytes of an answer for this time.
         timeout: Duration = TIMEOUT,
         /// The origin of the web pages that may use the answers in browsers, such as `https://maps.example.com`, or `*`
         /// for all pages.
@@ -125,7 +125,7 @@ struct Rooms {
     turned_away: Arc<Semaphore>,
     /// The number of permits for connections.
     count: usize,
-    /// The time within which a request has to arrive, and within which a client has to accept some bytes of its answer.
+    /// The time limit for clients (see [`ServeOptions::timeout`]).
     limit: Duration,
     /// Whether the last client got no permit.
     is_full: bool,

@@ -36,7 +36,7 @@ pub struct BlobLine {
     pub bbox: Option<[f64; 4]>,
     /// Further facts: `unique_ids` (no id occurs twice), `locations` (a way has the coordinates of its nodes), `dense`
     /// (a node is dense), `deleted` (an object is a deleted version), `table` (the blob also has a part of the table of
-    /// contents). If `sorted` is `None`, a name that is missing here means that the fact is unknown.
+    /// contents). A fact without a name in this list does not hold or, if `sorted` is `None`, is unknown.
     pub flags: Vec<&'static str>,
 }
 

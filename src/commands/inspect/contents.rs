@@ -36,8 +36,8 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// Returns the contents according to a summary. Returns `None` if a kind has both positive and non-positive ids,
-    /// because the summary then does not contain the smallest id.
+    /// Returns the contents according to a summary. Returns `None` if a kind has both positive and non-positive ids.
+    /// The summary does not contain the smallest id in this case.
     pub(super) fn of_summary(summary: &TocSummary) -> Option<Self> {
         let spans = summary.kinds.each_ref().map(|totals| match totals.blobs {
             0 => Some(None),

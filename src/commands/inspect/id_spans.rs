@@ -45,8 +45,8 @@ impl IdSpans {
     }
 }
 
-/// Returns the smallest and the largest of a list of ids, given its first and its last id in canonical order. `None` if
-/// the first id is not positive but the last id is, because the smallest id may then lie between them.
+/// Returns the smallest and the largest of a list of ids, given its first and its last id in canonical order. Returns
+/// `None` if `first <= 0 < last`. In this case, the smallest id can be in the middle of the list, as in `-1, -2, 3`.
 pub(super) const fn known_span(first: i64, last: i64) -> Option<(i64, i64)> {
     match (first, last) {
         (1.., _) => Some((first, last)),

@@ -13,10 +13,10 @@ use rustc_hash::FxHashMap;
 
 /// The objects whose membership in a region may change.
 ///
-/// A way is affected if it changed or has a node that moved into a region or out of it, or that may be new. A relation
-/// is affected if it changed or has a member that entered a region or left it. If a region keeps the parents of
-/// relations, the parents of an affected relation are affected, too. If a region completes relations, the members of
-/// affected relations are affected, too.
+/// A way is affected if it changed. It is also affected if one of its nodes entered a region, left a region, or may be
+/// new. A relation is affected if it changed. It is also affected if one of its members entered a region, left a
+/// region, or is a node that may be new. If a region keeps the parents of relations, the parents of an affected
+/// relation are affected, too. If a region completes relations, the members of affected relations are affected, too.
 #[derive(Default)]
 pub(super) struct Affected {
     pub ways: IdSet,
@@ -25,17 +25,18 @@ pub(super) struct Affected {
     pub way_rows: WayNodes,
     /// The ways that are not affected, but are members of the relations in `relation_rows`.
     pub member_ways: WayNodes,
-    /// The affected relations of the planet. Also the unaffected relations that a region may complete, if one of their
-    /// members is an affected way or a node that may leave a region.
+    /// The affected relations of the planet, and some unaffected relations. An unaffected relation is included if a
+    /// region may complete it, and if one of its members is an affected way or a node that may leave a region.
     pub relation_rows: RelationRows,
-    /// The relations that changed or have a member that entered a region or left it.
+    /// The relations that changed, or that have a member that entered a region, left a region, or may be new.
     pub direct: IdSet,
-    /// The ways that neither changed nor have moved nodes, but have a node that a changed way had before the changes.
+    /// The nodes that changed ways had before the changes, each with another way that has the node. Ways that changed
+    /// or have moved nodes are left out.
     pub holders: NodeHolders,
     /// The ways that entered a region or left it.
     pub crossing: IdSet,
-    /// The ways that did not change but have moved nodes, each with the regions that contained a node of the way before
-    /// the changes.
+    /// The unchanged ways with moved nodes. Each comes with the regions that contained a node of the way before the
+    /// changes.
     pub unchanged_ways: Vec<(i64, SetNumber)>,
 }
 
@@ -44,15 +45,15 @@ pub(super) struct AffectedSearch<'s> {
     pub planet: &'s SortedFile,
     pub regions: &'s Regions<'s>,
     pub changed: &'s IdSets,
-    /// The nodes that lie in other regions than before, or that may not have existed before.
+    /// The nodes that lie in other regions than before, and the nodes that may be new.
     pub moved: &'s IdSet,
     pub before: &'s Before,
     pub ctx: &'s Context,
 }
 
 impl AffectedSearch<'_> {
-    /// Finds the affected ways. Reads all ways of the planet if a node moved, or if a changed way had nodes that a
-    /// region may have kept because of the way.
+    /// Finds the affected ways. Reads all ways of the planet if a node moved. Also reads all ways if a changed way had
+    /// nodes that a region may have kept because of the way.
     pub(super) fn find_ways(&self) -> Result<Affected> {
         let mut holders = NodeHolders::default();
         let had: IdSet = match self.regions.completing {
@@ -146,9 +147,9 @@ impl AffectedSearch<'_> {
         planet.read_relations(name, ids, regions, is_wanted, self.ctx)
     }
 
-    /// Adds to `affected` the member ways of affected relations that a region may complete, or may have completed
-    /// before the changes. Returns the nodes that may leave a region unless a completed relation keeps them in it. If
-    /// no region completes relations, adds no ways and returns no nodes.
+    /// Adds member ways of affected relations to `affected`. A region may complete these relations, or may have
+    /// completed them before the changes. Returns the nodes that may leave a region. A completed relation may still
+    /// keep such a node in the region. If no region completes relations, adds no ways and returns no nodes.
     fn add_completed_members(&self, rows: &RelationRows, affected: &mut Affected) -> Result<IdSet> {
         let mut nodes = IdSet::default();
         if !self.regions.completes_relations() {

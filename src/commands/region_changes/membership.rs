@@ -1,4 +1,4 @@
-//! The regions that keep an object after the changes, and the regions whose extracts may change.
+//! Decides which regions keep an object after the changes, and in which extracts the object may change.
 
 use super::affected::Affected;
 use super::before::Before;
@@ -10,7 +10,7 @@ use crate::osm::ObjectKind;
 use crate::pbf::WayNodes;
 use rustc_hash::FxHashMap;
 
-/// For objects that may change in an extract, the regions that keep them after the changes.
+/// The regions that keep objects after the changes. Covers only the objects that may change in an extract.
 pub(super) struct Membership<'a> {
     regions: &'a Regions<'a>,
     algebra: SetAlgebra<'a>,
@@ -20,7 +20,7 @@ pub(super) struct Membership<'a> {
     located: &'a IdMap,
     /// For each way, the regions that contain one of its nodes.
     ways_inside: IdMap,
-    /// For each object, the regions that complete a relation which has the object as a member.
+    /// For each object, the regions that complete a relation with this object as a member.
     completed: [IdMap; 3],
     /// For each object, the regions that keep it after the changes.
     pub kept: [IdMap; 3],
@@ -29,9 +29,10 @@ pub(super) struct Membership<'a> {
 }
 
 impl<'a> Membership<'a> {
-    /// Finds, for each object that may change, the regions that keep it. Does not decide whether a region keeps a node
-    /// because of unaffected ways alone, see [`undecided_nodes`](Self::undecided_nodes). `located` has the regions that
-    /// contain each changed node, and each node whose location decides which regions keep other objects.
+    /// Finds, for each object that may change, the regions that keep it. Some nodes remain undecided: a region may keep
+    /// them only because an unaffected way has them. [`undecided_nodes`](Self::undecided_nodes) returns these nodes.
+    /// `located` has the regions that contain each node. It covers the changed nodes, and the nodes whose locations
+    /// decide which regions keep other objects.
     pub(super) fn find(
         regions: &'a Regions<'a>,
         affected: &'a Affected,
@@ -143,8 +144,8 @@ impl<'a> Membership<'a> {
         (self.regions).regions_that_complete(row.completion, direct, algebra, enough)
     }
 
-    /// Records that the member nodes of a relation may change in the regions that completed the relation before the
-    /// changes, or complete it after them.
+    /// Records in which regions the member nodes of a relation may change. These are the regions that completed the
+    /// relation before the changes, and the regions `completed` that complete it after them.
     fn mark_member_nodes(&mut self, id: i64, members: &[(ObjectKind, i64)], completed: SetNumber) {
         let before = self.before.regions_with(ObjectKind::Relation, id);
         let completing = self.regions.completing_relations;
@@ -240,8 +241,8 @@ impl<'a> Membership<'a> {
             let inside = algebra.union(self.located.get(id), self.completed[kind].get(id));
             add_regions(kept, id, inside, algebra);
         });
-        // A region also keeps a changed node that its extract had, unless `concerned` already has the region for this
-        // node.
+        // A region may be missing in `concerned` for a changed node. If the extract of this region had the node, the
+        // region keeps it.
         let mut stays = Vec::new();
         self.before.kept[kind].for_each(|id, set| {
             let unconcerned = algebra.difference(set, concerned.get(id));
@@ -273,8 +274,9 @@ impl<'a> Membership<'a> {
         })
     }
 
-    /// Removes from `concerned` the objects that certainly did not change: unchanged nodes in the regions that contain
-    /// them, and unchanged ways and relations in the regions that keep them both before and after the changes.
+    /// Removes regions from `concerned` in which an object certainly stays the same. The objects in `changed` keep all
+    /// their regions. For other nodes, removes the regions that contain the node. For other ways and relations, removes
+    /// the regions that keep the object both before and after the changes.
     pub(super) fn remove_unchanged(&mut self, changed: &IdSets) {
         let algebra = &mut self.algebra;
         for kind in ObjectKind::ALL {

@@ -54,7 +54,8 @@ pub(super) struct RegionRecord {
     pub planet: Option<DataIdentity>,
 }
 
-/// Returns a fingerprint of everything that decides which objects a region has, except the planet.
+/// Returns a fingerprint of the program version, the strategy, the treatment of the antimeridian, and the area.
+/// Together with the planet, they decide which objects a region has.
 pub(super) fn fingerprint(poly: &str, strategy: &Strategy, options: &Options) -> String {
     let rule = options.antimeridian;
     let text = format!("{} {strategy:?} {rule:?} {poly}", generator(None));

@@ -42,8 +42,8 @@ impl Renumbering<'_> {
         Some(blobs)
     }
 
-    /// Assigns new ids to nodes or ways by their positions, and writes them. With [`Orphans::Assign`], also assigns new
-    /// ids to the nodes that ways refer to but that are not in the file, in the order of the references. Returns the
+    /// Assigns new ids to nodes or ways by their positions, and writes them. Ways may refer to nodes that are not in
+    /// the file. With [`Orphans::Assign`], these nodes also get new ids, in the order of the references. Returns the
     /// number of ambiguous references, as in [`Summary::ambiguous`](super::Summary::ambiguous).
     pub(super) fn write_in_order(
         &mut self,

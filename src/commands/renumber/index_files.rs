@@ -28,9 +28,9 @@ pub(super) struct IndexFiles {
 }
 
 impl IndexFiles {
-    /// Opens the files before the work begins, so that the run fails early if the directory cannot be written or if
-    /// another run writes to it. Existing files will be replaced. An `.idx` file without `start_ids` beside it may be
-    /// something other than the output of an earlier run. In this case, fails unless `overwrite` is set.
+    /// Opens the files before the work begins. So the run fails early if the directory cannot be written, or if another
+    /// run writes to it. Existing files will be replaced. Fails if there is an `.idx` file but no `start_ids`, unless
+    /// `overwrite` is set. Such an `.idx` file may not come from an earlier run.
     fn open(directory: &Path, overwrite: bool, ctx: &Context) -> Result<Self> {
         let has_starts = first_ids_path(directory).exists();
         for kind in ObjectKind::ALL {
@@ -78,8 +78,8 @@ impl IndexFiles {
 }
 
 /// Reads the maps of ids from a directory, one for each kind, and opens the files that will replace them. Without a
-/// directory, returns empty maps. Fails if the directory does not exist, if a file in it is damaged or may not be
-/// replaced, or if `start` differs from the first ids that the directory records.
+/// directory, returns empty maps. Fails if the directory does not exist, or if one of its files is damaged or may not
+/// be replaced. Also fails if `start` differs from the first ids in `start_ids`.
 pub(super) fn read(
     directory: Option<&Path>,
     start: Option<[i64; 3]>,
@@ -145,10 +145,10 @@ fn read_first_ids(directory: &Path) -> Result<Option<[i64; 3]>> {
     }
 }
 
-/// Calls `show` with each pair of an old and a new id that a directory records for one kind, in the order of the new
-/// ids.
+/// Reads the map of one kind of objects from a directory. Calls `show` with each pair of an old and a new id, in the
+/// order of the new ids.
 ///
-/// Fails if the directory has no map for the kind, or if the map cannot be read or is damaged.
+/// Fails if the map is absent, unreadable or damaged.
 pub fn show_index(directory: &Path, kind: ObjectKind, mut show: impl FnMut(IdPair)) -> Result<()> {
     let path = path_of(directory, kind);
     if !path.is_file() {

@@ -5,7 +5,7 @@ use super::numbering::{NumberWalk, Numbering};
 use crate::osm::{KindSet, ObjectKind, id_rank};
 use crate::pbf::{BlobEntry, NewIds};
 
-/// Gives consecutive new ids to the objects of a blob, which are in canonical order, and records the old ids.
+/// Gives consecutive new ids to the objects of a blob in canonical order, and records the old ids.
 pub(super) struct CountedObjects<'n> {
     numbering: &'n Numbering,
     /// The index of the next object among all objects of the kind.
@@ -57,7 +57,7 @@ pub(super) struct NewIdLookup<'n> {
     kinds: KindSet,
     /// The indices of references without a new id.
     unknown: Vec<usize>,
-    /// The number of references that keep their old id although it is now the new id of another object.
+    /// The number of references that keep an old id which is now the new id of another object.
     pub(super) ambiguous: u64,
 }
 
@@ -74,8 +74,8 @@ impl<'n> NewIdLookup<'n> {
 }
 
 impl NewIdLookup<'_> {
-    /// Returns the entry that a blob has after its ids are replaced; `None` if the blob has several kinds, or if the
-    /// order of the new ids may differ from that of the old ids.
+    /// Returns the entry that a blob has after its ids are replaced. Returns `None` if the blob has several kinds, or
+    /// if its new ids may be in another order than its old ids.
     pub(super) fn renumbered_entry(&mut self, entry: &BlobEntry) -> Option<BlobEntry> {
         let kind = entry.kinds.single()?;
         let keeps_order = !self.kinds.contains(kind) || self.numberings[kind as usize].is_fresh;

@@ -277,9 +277,9 @@ impl NumberWalk<'_> {
         }
     }
 
-    /// A fast path of [`replace_objects`](Self::replace_objects), which looks up only the first and the last id. It
-    /// requires that [`Numbering::is_fresh`] is set, that `ids` are in canonical order, and that no other id in the map
-    /// lies between them. Otherwise, returns `false` and changes nothing.
+    /// Does the same as [`replace_objects`](Self::replace_objects), but looks up only the first and the last id.
+    /// Requires that [`Numbering::is_fresh`] is set, that `ids` are in canonical order, and that `ids` has every id of
+    /// the map between its first and its last id. Otherwise returns `false` and changes nothing.
     fn replace_neighbours(&mut self, ids: &mut [i64]) -> bool {
         let (Some(first), Some(last)) = (ids.first(), ids.last()) else {
             return false;

@@ -34,8 +34,8 @@ const LEVELS: [i64; 4] = [1 << 17, 1 << 20, 1 << 23, 1 << 26];
 const NOWHERE: u64 = (1 << LEVEL_BITS) - 1;
 /// The number of blobs in a range of rows that a worker processes at a time.
 const BLOBS_AT_ONCE: usize = 4;
-/// The size in bytes at which a batch of rows is passed to the sorter even before the end of the blob. The rows of a
-/// blob in a real file are smaller.
+/// The size of a full batch of rows in bytes. A full batch is passed to the sorter even if the blob has more rows. In
+/// real files, the rows of a blob do not fill a batch.
 const MAX_BATCH: usize = 2 << 20;
 /// The memory of the rows that are read at a time, in bytes.
 const READ_MEMORY: usize = 24 << 20;
@@ -133,10 +133,10 @@ fn check(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
     })
 }
 
-/// Returns the file whose objects are laid out, with its plan. The ways of this file store all known locations, because
-/// the boxes of blobs are computed from these locations. If the header of `file` does not say which nodes the file has,
-/// or if a blob has ways without locations, returns a temporary file with all known locations. Otherwise, returns
-/// `file` itself.
+/// Returns the file whose objects are laid out, with its plan. The ways of this file store all known locations. The
+/// boxes of blobs are computed from these locations. Returns `file` itself if it has no ways. Also returns `file` if
+/// its header says which nodes the file has, and each blob with ways may have locations. Otherwise, returns a temporary
+/// copy with all known locations.
 fn with_locations(
     file: PbfFile,
     plan: BlobPlan,

@@ -43,9 +43,9 @@ pub(super) fn find_displaced_blobs(
             if frame.entry.end() > range.end {
                 continue;
             }
-            // Only data with a checksum counts as found, because other data may be the damaged data that the table of
-            // contents lists. A Blob that cannot be parsed is examined, too, because only streams with a checksum are
-            // searched for in it.
+            // Only data with a checksum counts as found. Data without a checksum may be the damaged data that the table
+            // of contents lists. A Blob that cannot be parsed is examined, too: it is searched only for streams with a
+            // checksum.
             let body = read_blob_message(input, &frame.entry)?;
             let is_zlib = |blob: Blob<'_>| blob.encoding == Encoding::Zlib;
             if frame.stream_in.is_some() || Blob::parse(&body).map_or(true, is_zlib) {

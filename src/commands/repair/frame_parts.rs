@@ -7,7 +7,7 @@ use crate::pbf::{BlobHeader, BlobKind, FRAME_PREFIX_LEN, encode_blob_header};
 pub(super) struct FrameParts {
     kind: BlobKind,
     blob_len: u32,
-    /// The field `raw_size` of the Blob, which is before or after the data.
+    /// The encoded field `raw_size` of the Blob. This field is before or after the data.
     raw_size: Vec<u8>,
     /// The encoded key and length of the field that holds the data.
     data_head: Vec<u8>,
@@ -56,7 +56,8 @@ impl FrameParts {
         })
     }
 
-    /// Returns the prefix and the BlobHeader of the frame, with the index that `bytes` have, if they have one.
+    /// Returns the prefix and the BlobHeader of the frame. If the BlobHeader in `bytes` has an index, the result has
+    /// the same index.
     fn header_with_index_of(&self, bytes: &[u8]) -> Vec<u8> {
         let message = bytes.get(FRAME_PREFIX_LEN..);
         self.header(message.and_then(|message| BlobHeader::parse(message).ok()?.indexdata))
@@ -74,8 +75,8 @@ impl FrameParts {
         bytes.is_empty() || bytes == self.raw_size
     }
 
-    /// Returns the bytes after the fields that follow the data of the frame. If `bytes` does not begin with these
-    /// fields, returns all of `bytes`.
+    /// Removes the fields that follow the data of the frame from the start of `bytes`. Returns all of `bytes` if it
+    /// does not begin with these fields.
     pub(super) fn without_tail<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
         bytes.strip_prefix(&self.raw_size[..]).unwrap_or(bytes)
     }
@@ -86,7 +87,7 @@ mod tests {
     use super::*;
     use crate::pbf::{Blob, Encoding, encode_frame};
 
-    /// Returns a frame with `data`, and with an index of `index_len` bytes if that is not 0.
+    /// Returns a frame with `data` and an index of `index_len` bytes. The frame has no index if `index_len` is 0.
     fn frame(data: &[u8], index_len: usize) -> Vec<u8> {
         let (mut frame, index) = (Vec::new(), vec![7; index_len]);
         let blob = Blob {

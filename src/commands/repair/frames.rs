@@ -79,9 +79,9 @@ pub(super) fn find(
     Ok(found)
 }
 
-/// Returns the frame at an offset. The inner result is an error if no frame begins there, or if nothing confirms the
-/// length of the frame. The length is confirmed if the file ends or another frame begins at the end of the frame, or if
-/// the blob can be decoded.
+/// Returns the frame at an offset. The inner result is an error if no frame begins at the offset, or if the length of
+/// the frame is not confirmed. The length is confirmed if the frame ends at the end of the file, if another frame
+/// follows, or if the blob can be decoded.
 fn frame_at(input: &Input, offset: u64) -> Result<FormatResult<Frame>> {
     let start = FrameStart::read(input, offset)?;
     let frame = match start.parse() {
@@ -166,8 +166,8 @@ fn next_stream(input: &Input, range: Range<u64>, ctx: &Context) -> Result<Option
     Ok(None)
 }
 
-/// Returns the zlib stream that begins at an offset. Returns `None` if no stream begins there, if the stream does not
-/// end before `end`, or if its content is not the payload of a blob.
+/// Returns the zlib stream that begins at an offset. The stream must lie before `end`, and its content must be the
+/// payload of a blob. Otherwise returns `None`.
 fn stream_at(input: &Input, offset: u64, end: u64) -> Result<Option<Frame>> {
     let mut inflate = Decompress::new(true);
     let (mut payload, mut chunk) = (Vec::new(), vec![0; 1 << 14]);

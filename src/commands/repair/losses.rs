@@ -68,8 +68,8 @@ struct Matches {
 }
 
 impl Matches {
-    /// Assigns outcomes to the entries of a table. Returns `None` if an undamaged blob has no entry, because the table
-    /// then does not describe the complete file.
+    /// Assigns outcomes to the entries of a table. Returns `None` if an undamaged blob has no entry. Such a table does
+    /// not describe the complete file.
     fn of(outcomes: &[Outcome], table: &[BlobEntry]) -> Option<Self> {
         let mut by_content: HashMap<Content, Vec<usize>> = HashMap::new();
         for (index, entry) in table.iter().enumerate().rev() {
@@ -179,7 +179,8 @@ impl Loss {
     }
 }
 
-/// Sets the ids of lost objects from the index of each lost blob, or from the objects before and after the blob.
+/// Sets the ids of lost objects. They come from the index of the lost blob if the index is known. Otherwise, they come
+/// from the objects before and after the blob.
 fn with_ids_of_neighbours(mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
     let mut behind: Vec<Option<TypeThenId>> = Vec::with_capacity(outcomes.len());
     let mut first = None;

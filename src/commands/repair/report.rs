@@ -44,11 +44,11 @@ pub struct Report {
     pub duplicates: u64,
     /// Whether the file had a replication state.
     pub had_replication: bool,
-    /// Whether the output has a replication state. The state is left out if data was lost, because an update would not
+    /// Whether the output has a replication state. If data was lost, the state is left out, because an update would not
     /// restore the data.
     pub keeps_replication: bool,
-    /// The number of the last change file that the output contains completely, if the output has a replication state
-    /// with a number.
+    /// The sequence number of the output's replication state; `None` if there is no number. This is the number of the
+    /// last change file that the output contains completely.
     pub replication_sequence: Option<i64>,
     /// The other file that lost objects were taken from.
     pub from: Option<Taken>,

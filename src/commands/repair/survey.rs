@@ -78,7 +78,7 @@ impl WorkItem for Piece {
 }
 
 impl Survey {
-    /// Creates the survey of a file that has no damage, and whose content is as its header declares.
+    /// Creates the survey of a file without damage. The content of the file must be as `header` declares.
     pub(super) fn of_whole(header: &HeaderBlock) -> Self {
         Self {
             headers: vec![header.clone()],
@@ -158,8 +158,9 @@ impl Survey {
         Ok(())
     }
 
-    /// Reads a header, also from a frame whose type is damaged, or from a stream within a damaged frame. Returns the
-    /// piece if it is no header, a gap with its bytes if the header cannot be read, and `None` if the header was read.
+    /// Reads a header. Also reads a header from a frame whose type is damaged, or from a stream within a damaged frame.
+    /// Returns `None` if the header was read, and a gap with the bytes of `piece` if the header cannot be read. Returns
+    /// `piece` itself if it is not a header.
     fn read_header(&mut self, input: &Input, piece: Piece, ctx: &Context) -> Result<Option<Piece>> {
         let Piece::Frame(frame) = &piece else {
             return Ok(Some(piece));
@@ -207,8 +208,9 @@ impl Survey {
         Ok(None)
     }
 
-    /// Adds the loss of the end of the file, if the end is missing and no other loss explains it. The end is missing if
-    /// the headers announce a longer file, or if only a part of a compressed file could be unpacked (`is_cut`).
+    /// Adds a loss if the end of the file is missing and no other loss explains that. The end is missing if the headers
+    /// declare a longer file. It is also missing if `is_cut` is set: only a part of a compressed file could be
+    /// unpacked.
     pub(super) fn record_missing_end(&mut self, input: &Input, is_cut: bool) {
         let missing = self.declared_len.saturating_sub(input.len());
         let cause = match (missing, is_cut) {

@@ -13,8 +13,8 @@ use crate::io::{Input, SizeHint};
 use crate::pbf::HeaderBlock;
 use crate::runtime::Context;
 
-/// A copy of the file, which becomes the output if all blobs are whole and in order, and the header is right. If the
-/// value is dropped, the copy is removed.
+/// A copy of the file. It becomes the output if nothing has to be repaired: all blobs are whole and in order, and the
+/// header is right. If the value is dropped, the copy is removed.
 pub(super) struct WholeCopy {
     pub sink: Sink,
     /// The header of the output, before the options are applied to it.
@@ -23,7 +23,8 @@ pub(super) struct WholeCopy {
 }
 
 impl WholeCopy {
-    /// Begins a copy, if no damage was found yet, and if the output can be discarded.
+    /// Begins a copy. Returns `None` if damage was already found, or in a dry run. Also returns `None` if the output
+    /// could not be discarded later, because it is a stream or a text file.
     pub(super) fn begin(survey: &Survey, options: &Options, ctx: &Context) -> Result<Option<Self>> {
         let output = &options.output;
         let can_be_dropped = output.format == Format::Pbf && !output.target.is_stream();

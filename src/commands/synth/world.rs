@@ -59,13 +59,13 @@ impl World {
         }
     }
 
-    /// Returns the id before the first id that is reserved for the objects of a kind in a town of the base.
+    /// Returns the exclusive lower bound of the ids for objects of a kind in a town of the base.
     pub(super) const fn id_base(kind: ObjectKind, town: u64) -> i64 {
         id_count_of_kind(NODE_IDS_PER_TOWN, kind) * town as i64
     }
 
-    /// Returns the id before the first id that is reserved for the objects of a kind that a town creates on a day. The
-    /// reserved ids are above all ids of the base and of earlier days.
+    /// Returns the exclusive lower bound of the ids for objects of a kind that a town creates on a day. These ids are
+    /// above all ids of the base and of earlier days.
     pub(super) const fn created_id_base(&self, kind: ObjectKind, town: u64, day: u32) -> i64 {
         let base = Self::id_base(kind, self.towns);
         let before = (day as i64 - 1) * self.towns as i64 + town as i64;

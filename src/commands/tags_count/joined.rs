@@ -14,8 +14,9 @@ pub(super) fn joins_or_excludes_tags(expressions: &[ObjectExpression]) -> bool {
     expressions.iter().any(is_joined)
 }
 
-/// Counts the tags of a block. A tag of an object is counted if it is one of the tags that an expression joins, and if
-/// the object has all tags that this expression joins and none of the tags that it excludes.
+/// Counts the tags of the objects in a block that expressions select. For example, `highway & name & !ref` selects the
+/// objects that have the tags `highway` and `name`, but no tag `ref`. The tags `highway` and `name` of these objects
+/// are counted.
 pub(super) fn count(
     expressions: &[ObjectExpression],
     kinds: KindSet,

@@ -1,6 +1,5 @@
 //! `tags-edit` of a change file. The rules change an object in a change file exactly as they change it in a file with
-//! data. It therefore makes no difference whether edited changes are applied to an edited file, or whether the changes
-//! are applied first and the result is edited.
+//! data. So `apply(edit(file), edit(changes))` and `edit(apply(file, changes))` are the same.
 
 use super::{Effects, Options, TagEdits};
 use crate::commands::merge_changes;
@@ -27,8 +26,8 @@ pub struct ChangesSummary {
 /// Changes the tags of the objects of a change file. All changes are kept, in their order.
 ///
 /// Reads one change file: OsmChange, o5c, OPL or PBF, with any compression, and the state file beside it. Writes one
-/// change file. The file is compressed if the output format requests it or, without a text format, if the name ends in
-/// `.gz`, `.bz2` or `.zst`.
+/// change file. If the output has a text format, the compression is that of the format. Otherwise, the file is
+/// compressed if its name ends in `.gz`, `.bz2` or `.zst`.
 ///
 /// # Memory
 ///

@@ -18,7 +18,8 @@ use crate::osm::ObjectKind;
 use crate::pbf::{BlobEntry, Block};
 use crate::runtime::Context;
 
-/// Writes the objects that have tags after the edit, and the objects that they refer to, directly or through others.
+/// Writes the objects that have tags after the edit. Also writes all objects to which these refer, directly or through
+/// other objects.
 pub(super) fn write_tagged(
     file: &PbfFile,
     editor: &TagEditor,
@@ -92,7 +93,7 @@ fn find_tagged(source: PlannedFile<'_>, editor: &TagEditor) -> Result<(IdSets, E
     Ok((tagged, counts))
 }
 
-/// Returns the ids of the objects of a block that have tags after the edit, by kind, and the numbers of changed
+/// Finds the objects of a block that have tags after the edit. Returns their ids by kind, and the numbers of changed
 /// objects.
 fn tagged_ids_of_block(
     block: &Block<'_>,

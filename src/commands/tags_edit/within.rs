@@ -9,8 +9,8 @@ use crate::index::{IdBatch, IdSet, IdSets, SharedIdSet};
 use crate::osm::{Location, ObjectKind};
 use crate::pbf::{BlobEntry, Block};
 
-/// Returns the objects of a file that are in a region. If ways may store locations of nodes that the file lacks, a way
-/// is also in the region if one of its stored locations is in the region.
+/// Returns the objects of a file that are in a region. If the file may lack nodes of its ways, a way with a stored
+/// location in the region is also in the region.
 pub(super) fn objects(source: PlannedFile<'_>, shape: &Shape) -> Result<IdSets> {
     let index = AreaIndex::new(std::slice::from_ref(shape));
     let mut inside = IdSets::default();

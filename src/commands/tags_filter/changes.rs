@@ -30,8 +30,8 @@ pub struct ChangesSummary {
 /// kept, since a deletion does not have the tags of the object.
 ///
 /// Reads one change file: OsmChange, o5c, OPL or PBF, with any compression. Only the last change of each object is
-/// used. Writes one change file in canonical order. The file is compressed if the output format requests it or, without
-/// a text format, if the name ends in `.gz`, `.bz2` or `.zst`.
+/// used. Writes one change file in canonical order. If the output has a text format, the compression is that of the
+/// format. Otherwise, the file is compressed if its name ends in `.gz`, `.bz2` or `.zst`.
 ///
 /// # Memory
 ///

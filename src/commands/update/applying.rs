@@ -44,8 +44,8 @@ impl<'a> Applying<'a> {
         }
     }
 
-    /// Applies the changes, and returns the step of the file, if the step is wanted. With `follow_up`, records the
-    /// update first, so that its command is not lost if the process ends after the file was replaced.
+    /// Applies the changes. Returns the step of the file, if the step is wanted. With `follow_up`, records the update
+    /// first. If the process ends after the file was replaced, a later run can still run the command of `follow_up`.
     pub(super) fn run(
         &self,
         download: Download,

@@ -1,4 +1,5 @@
-//! Cuts changes to a region before they are applied, so that an extract does not grow by objects outside of its region.
+//! Cuts changes to a region before they are applied. Without a cut, an extract would grow by objects outside of its
+//! region.
 //!
 //! All objects of the file stay in the file, and their changes are applied. Of the other objects in the changes, the
 //! strategy of the extract selects those that are kept: nodes in the region; ways with a node in the region; and
@@ -32,7 +33,7 @@ use std::path::Path;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Clipped {
-    /// The number of created or modified objects that are left out, because the file does not have them and they lie
+    /// The number of created or modified objects that are left out. The file does not have these objects, and they lie
     /// outside of the region.
     pub cut_away: u64,
     /// The number of references of changed ways to nodes that neither the file nor the changes have. In a file whose
@@ -94,7 +95,8 @@ impl<'a> RegionCut<'a> {
 }
 
 impl ChangeFilter for RegionCut<'_> {
-    /// Fails if no object of the base lies in the region, because the region is then wrong, and changes would be lost.
+    /// Fails if no object of the base lies in the region. Such a region must be wrong, and the cut would lose wanted
+    /// changes.
     fn filter(&mut self, base: PlannedFile<'_>, changes: &mut ChangeSet) -> Result<()> {
         let facts = match self.facts.take() {
             Some(facts) => facts,
@@ -175,14 +177,14 @@ fn store_cut_locations(changes: &mut ChangeSet, facts: &BaseFacts, kept: &IdSets
     changes.set_way_locations(|id, given| locations.get(&id).copied().or(given));
 }
 
-/// Counts of the nodes and members that changed objects refer to, but that neither the base nor the changes have.
+/// Counts of missing nodes and members. Changed objects refer to them, but neither the base nor the changes have them.
 #[derive(Debug, Default)]
 struct MissingParts {
     /// The number of references of changed ways to missing nodes.
     references: u64,
-    /// The number of ways that the base does not have, and that lack a node.
+    /// The number of ways that lack a node and are not in the base.
     ways: u64,
-    /// The number of relations that the base does not have, and that lack a member.
+    /// The number of relations that lack a member and are not in the base.
     relations: u64,
 }
 
@@ -231,7 +233,7 @@ struct KeptChanges<'k> {
     changes: &'k ChangeSet,
     facts: &'k BaseFacts,
     strategy: &'k Strategy,
-    /// The objects that the changes create or modify, if the base does not have a newer version.
+    /// The objects that the changes create or modify, without those that have a newer version in the base.
     brought: IdSets,
     /// The objects that are kept. Objects that the base has can be among them.
     kept: IdSets,

@@ -2,10 +2,10 @@
 //!
 //! Before an update replaces the file, it writes a record beside the file. The record has the states before and after
 //! the update, and the paths of the outputs. The record is removed when the command has succeeded. Until then, the
-//! command is pending, and the next update that has a command begins with the pending command. The command and the
-//! outputs that it reads are therefore not lost if the command fails, or if the machine fails after the file was
-//! replaced. An update without a command keeps the record. The next update with a command then runs it once for all
-//! updates since the recorded state.
+//! command is pending. The next update with a command begins with the pending command. Thus the command is not lost if
+//! it fails, or if the machine fails after the file was replaced. The outputs that the command reads are not lost
+//! either. An update without a command keeps the record. The next update with a command then runs the command once for
+//! all updates since the recorded state.
 
 use super::position::{FilePosition, HeaderState};
 use super::record::{Record, UpdateStep};
@@ -23,13 +23,14 @@ use std::process::{Command, Stdio};
 options! {
     /// A command that runs after the file was replaced.
     ///
-    /// The command gets these variables: `PBFHOGG_FILE` is the path of the updated file, `PBFHOGG_SERVER` the URL of
-    /// the server, `PBFHOGG_SEQUENCE` and `PBFHOGG_TIMESTAMP` are the state of the file, and `PBFHOGG_SEQUENCE_BEFORE`
-    /// and `PBFHOGG_TIMESTAMP_BEFORE` its state before the update. `PBFHOGG_AUGMENTED_DIFF` and `PBFHOGG_EXPIRED_TILES`
-    /// are the paths of the augmented diff and of the list of expired tiles, if the run that updated the file wrote
-    /// them. A variable whose value is not known is not set. The standard input of the command is empty.
+    /// The command gets these environment variables: `PBFHOGG_FILE` is the path of the updated file, and
+    /// `PBFHOGG_SERVER` is the URL of the server. `PBFHOGG_SEQUENCE` and `PBFHOGG_TIMESTAMP` are the state of the file.
+    /// `PBFHOGG_SEQUENCE_BEFORE` and `PBFHOGG_TIMESTAMP_BEFORE` are its state before the update.
+    /// `PBFHOGG_AUGMENTED_DIFF` is the path of the augmented diff, and `PBFHOGG_EXPIRED_TILES` is the path of the list
+    /// of expired tiles. These two are set only if the run that updated the file wrote the output. A variable whose
+    /// value is not known is not set. The standard input of the command is empty.
     pub struct Exec {
-        /// The command line, which `sh` runs, or `cmd` on Windows.
+        /// The command line for `sh`, or for `cmd` on Windows.
         pub command: OsString,
     }
     new(command: impl Into<OsString>);
@@ -46,8 +47,8 @@ options! {
 pub struct Executed {
     /// The exit status of the command; `None` if a signal ended it.
     pub status: Option<i32>,
-    /// Whether the command failed and is pending. The next update of the file begins with the pending command, unless
-    /// it is an update without a command.
+    /// Whether the command failed and is pending. The next update of the file that has a command begins with the
+    /// pending command.
     pub is_pending: bool,
 }
 
@@ -160,8 +161,8 @@ impl<'o> FollowUp<'o> {
     ///
     /// # Errors
     ///
-    /// The command fails. The file must not be updated then, because this would replace the outputs that the command
-    /// reads.
+    /// The command fails. In this case, the caller must not update the file: an update would replace the outputs that
+    /// the command reads.
     fn run_pending(&self, position: &FilePosition, ctx: &Context) -> Result<Option<Executed>> {
         let Some(record) = &self.record else {
             return Ok(None);
@@ -191,7 +192,7 @@ impl<'o> FollowUp<'o> {
     }
 
     /// Returns the facts about the update that the command has to follow. `step` is the recorded step. Returns `None`
-    /// if the file was not updated, because the run ended before it replaced the file.
+    /// if the file was not updated: the run that recorded the step ended before it replaced the file.
     fn followed_update(
         &self,
         step: UpdateStep,
@@ -340,8 +341,8 @@ pub(super) fn run_pending_or_warn(
     Ok(None)
 }
 
-/// Warns if a command is pending, before an update without a command. Keeps the record, unless the run that has written
-/// the record ended before it replaced the file.
+/// Warns if a command is pending, before an update without a command. Removes the record if the run that wrote it ended
+/// before it replaced the file. Otherwise keeps the record.
 fn warn_of_pending_command(options: &Options, position: &FilePosition, ctx: &Context) {
     let Goal::File(output) = &options.goal else {
         return;

@@ -24,7 +24,8 @@ pub(super) struct UpdateStep {
 }
 
 impl UpdateStep {
-    /// Whether a file still has the state before the step, because the run ended without replacing the file.
+    /// Whether a file still has the state before the step. If so, the run that recorded the step ended without
+    /// replacing the file.
     pub(super) fn is_not_applied_to(&self, position: &FilePosition) -> bool {
         !position.is_at(&self.after) && position.header == self.replaced
     }
@@ -37,8 +38,8 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Returns the record for an update that replaces `file`. Returns `None` if the update writes another file, because
-    /// the next update then repeats the whole step.
+    /// Returns the record for an update that replaces `file`. Returns `None` if the update writes another file. Such an
+    /// update needs no record: the next update repeats the whole step.
     pub(super) fn for_replaced_file(file: &Path, written: &Path) -> Option<Self> {
         let real = file.canonicalize().ok()?;
         if written.canonicalize().ok()? != real {

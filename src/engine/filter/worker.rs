@@ -84,8 +84,8 @@ impl<'a> FilterWorker<'a> {
         })
     }
 
-    /// Returns the outcomes of a blob with the given payload and, if known, segments. `is_whole` is false for a payload
-    /// from the cache, which lacks the objects that no output keeps.
+    /// Returns the outcomes of a blob. `data` is the payload and, if known, its segments. `is_whole` is whether the
+    /// payload has all objects of the blob. A payload from the cache has only the objects that an output keeps.
     fn filter_payload<T>(
         &mut self,
         item: &FilterItem,
@@ -117,8 +117,8 @@ impl<'a> FilterWorker<'a> {
             ..
         } = self;
         selection.clear();
-        // Selects objects before the transform, because the transform may remove metadata on which the selection
-        // depends.
+        // The objects are selected before the transform. The selection may depend on metadata, and the transform may
+        // remove the metadata.
         let (mut block, mut noted) = (None, None);
         if item.is_visited {
             let parsed = block.insert(Block::parse(payload)?);
@@ -164,9 +164,9 @@ impl<'a> FilterWorker<'a> {
     }
 }
 
-/// Returns the outputs that keep all objects of a blob, and the selections of the outputs that keep some of its
-/// objects. If `is_whole` is false, the payload lacks objects of the blob, so only the outputs in
-/// [`FilterItem::copied_to`] keep all objects.
+/// Returns two lists. The first has the outputs that keep all objects of a blob with their tags. The second has the
+/// selections of the other outputs. If `is_whole` is false, the payload lacks objects of the blob. In this case, the
+/// first list has only the outputs in [`FilterItem::copied_to`].
 fn split_outputs(
     item: &FilterItem,
     selection: &Selection,
@@ -278,9 +278,9 @@ impl Rewriter {
     }
 
     /// Sets `self.spliced` to the payload of the block without the dropped objects. Returns `false` if a new block has
-    /// to be built instead. A new block is needed if the output keeps less than three quarters of the objects or strips
-    /// tags, if the payload comes from the cache, or if the block cannot be spliced. A spliced block keeps the strings
-    /// of dropped objects, so a new block is smaller if many objects are dropped.
+    /// to be built instead. A new block is needed if the output strips tags, if the payload comes from the cache, or if
+    /// the block cannot be spliced. A new block is also built if the output keeps less than three quarters of the
+    /// objects. It is smaller than a spliced block, because a spliced block keeps the strings of dropped objects.
     fn try_splice_output(
         &mut self,
         source: &DecidedBlock<'_>,
@@ -301,7 +301,7 @@ impl Rewriter {
     }
 
     /// Adds the kept objects of the block to the builder of each of `outputs`. Objects that all of `outputs` drop are
-    /// first cut out of the encoded block, without decoding, which is faster than skipping them one by one.
+    /// first cut out of the encoded block. Cutting them out without decoding is faster than skipping them one by one.
     fn rebuild(
         &mut self,
         source: &DecidedBlock<'_>,

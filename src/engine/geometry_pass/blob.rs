@@ -115,7 +115,7 @@ fn send<F>(results: &PassResults<'_, Found<F>>, found: Found<F>) -> FormatResult
     results.send(found).map_err(error_of_ended_pass)
 }
 
-/// Converts the error that is returned when a message is sent to a pass that has ended. The result is never reported.
+/// Converts the error from sending a message to a pass that has ended. The converted error is never reported.
 fn error_of_ended_pass(error: Error) -> FormatError {
     FormatError::with(error.to_string())
 }

@@ -1,8 +1,8 @@
 //! Looks up locations for ways that lack them, in a file whose ways are expected to store locations.
 //!
-//! Nodes are visited before ways. Nodes are read again only if a needed way lacks a location. The thread that visits
-//! the first such way asks the thread that runs the pass for the locations, and waits for them. Other threads go on
-//! until they need locations, too. So each object is visited once, even if ways lack locations.
+//! Nodes are visited before ways. Nodes are read again only if a needed way lacks a location. The worker that visits
+//! the first such way asks the thread that runs the pass to look up the locations of all ways, and waits. Other workers
+//! continue until they need a missing location, too. Each object is visited only once, even if ways lack locations.
 
 use crate::engine::way_locations::{BlobLocations, WayLocations};
 use crate::error::{FormatError, FormatResult};
@@ -115,8 +115,8 @@ impl<'b> LateBlob<'b> {
     }
 }
 
-/// Reads and discards the locations of the parts of a block from number `first` to `end` (exclusive), because `found`
-/// returns locations in order.
+/// Reads and discards the locations of the parts `first..end` of a block. `found` returns locations in order, so it
+/// cannot jump to a later part.
 fn skip_parts(
     found: &mut BlobLocations<'_>,
     block: &Block<'_>,

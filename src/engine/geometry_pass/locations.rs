@@ -90,8 +90,9 @@ enum FoundFirst<'s, 'b> {
 }
 
 impl<'s, 'b> PartSource<'s, 'b> {
-    /// Looks up the locations of the nodes of the ways that may be visited or are in `wanted`, unless the locations are
-    /// taken from the ways.
+    /// Creates the source for the ways in `part`. For [`BlobSource::Nodes`], looks up the locations of the nodes of
+    /// these ways. Skips ways that will not be visited and are not in `wanted`, unless all references must be looked
+    /// up.
     pub(super) fn look_up(
         source: &'s mut BlobSource<'b>,
         part: &'s Block<'_>,
@@ -121,8 +122,8 @@ impl<'s, 'b> PartSource<'s, 'b> {
         }
     }
 
-    /// Returns the locations of the nodes of the current way, which must be visited or in `wanted`. `index` is its
-    /// index among the ways of the part.
+    /// Returns the locations of the nodes of the current way. The way must be visited or in `wanted`. `index` is the
+    /// index of the way among the ways of the part.
     pub(super) fn locations_of_way(
         &mut self,
         way: &Way<'_>,
@@ -189,7 +190,8 @@ struct NodeLocations {
 }
 
 impl NodeLocations {
-    /// Looks up the locations of the nodes of the ways that may be visited or are in `wanted`.
+    /// Looks up the locations of the nodes of the ways that may be visited or are in `wanted`. If `found` needs all
+    /// references, looks up the nodes of all ways.
     fn look_up(
         found: &mut BlobLocations<'_>,
         block: &Block<'_>,

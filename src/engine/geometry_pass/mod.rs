@@ -307,8 +307,9 @@ impl<'a> GeometryPass<'a> {
         Ok((LocationSource::Ways(late), None))
     }
 
-    /// Looks up the locations of the nodes of all ways for threads that wait for them, unless that was done before.
-    /// Sets `index_type` to the index type that was used. No node is visited.
+    /// Looks up the locations of the nodes of all ways, and hands them to the threads that wait for `late`. Does
+    /// nothing if `late` already has the locations. Sets `index_type` to the index type that was used. Does not visit
+    /// nodes.
     fn locate_late<V: Visitor>(
         &self,
         late: &LateLocations,

@@ -1,4 +1,5 @@
-//! The objects of a block that a pass visits, and the ways that it needs without visiting them.
+//! Decides which objects of a block a pass visits, and which further ways it needs, for example as members of
+//! relations.
 
 use super::UNDECIDED;
 use crate::error::FormatResult;

@@ -58,8 +58,8 @@ impl GeometryPass<'_> {
                 break;
             }
             let needed = std::mem::take(&mut pending);
-            // Every relation counts as missing until it is found, so that a relation that is not in the file is not
-            // looked for again.
+            // Every relation counts as missing until it is found. A relation that is not in the file is therefore
+            // looked for only once.
             needed.iter().for_each(|id| nested.add_missing(*id));
             let scan = Scan::without_strings("member routes", self.file, &self.plan, &self.ctx)
                 .with_strings();

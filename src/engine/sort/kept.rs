@@ -18,9 +18,9 @@ pub(super) enum DuplicateChoice {
 pub(super) type Candidate<'c, 'a> = (&'c RawElement<'a>, &'c BlockUnits);
 
 impl ResolvedDedupe {
-    /// Chooses between `before`, the last object that was kept, and `object`, which follows it in canonical order.
-    /// Objects with different keys are both kept. Objects with the same key and version must come in the order of the
-    /// inputs.
+    /// Chooses between `object` and `before`, the last object that was kept. In canonical order, `object` follows
+    /// `before`. Objects with different keys are both kept. Objects with the same key and version must come in the
+    /// order of the inputs.
     pub(super) fn choose(
         self,
         before: Candidate<'_, '_>,
@@ -60,7 +60,7 @@ impl ResolvedDedupe {
 }
 
 impl LastChange {
-    /// Whether `object` is the later change and replaces `before`, which precedes it in canonical order.
+    /// Whether `object` is the later change and replaces `before`. In canonical order, `object` follows `before`.
     fn supersedes(
         self,
         object: Candidate<'_, '_>,

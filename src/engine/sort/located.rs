@@ -1,13 +1,15 @@
 //! Keeps the locations in ways correct when several inputs are merged into one file of current data.
 //!
-//! Two inputs may have different versions of a node, and only one version is written. The ways of the input whose
-//! version is not written then have the wrong location for that node. Inputs may also lack a node, and their ways may
-//! store different locations for it. The output has one location for each node: the location of the node itself, if an
-//! input has the node, and otherwise the newest location that ways store.
+//! Two inputs may have different versions of a node. Only one version is written, so the ways of the other input have
+//! the wrong location for the node. Inputs may also lack a node, and their ways may store different locations for it.
+//! The output has one location for each node: the location of the node itself, if an input has the node, and otherwise
+//! the newest location that ways store.
 //!
-//! Locations are kept in memory only for three groups of nodes: nodes whose location differs between inputs, nodes
-//! whose location is missing in a way or in the input of the way, and nodes that no input has and for which ways store
-//! different locations.
+//! Locations are kept in memory only for these nodes:
+//!
+//! - nodes whose location differs between inputs;
+//! - nodes without a location in a way, and nodes that the input of a way may lack;
+//! - nodes that no input has, if ways store different locations for them.
 
 use super::kept::DuplicateChoice;
 use super::merged::{BlockError, Merged, parse_blocks, units_by_index};
@@ -39,18 +41,18 @@ pub(super) enum WayLocationRule {
 /// The nodes whose location in a way may differ from their location in the output.
 #[derive(Debug, Default)]
 pub(super) struct MovedNodes {
-    /// Nodes whose location in a way cannot be checked against the input of the way, because the way has no location
-    /// for the node, or because the input may lack the node.
+    /// Nodes that have to be looked up in all inputs: a way has no location for the node, or the input of the way may
+    /// lack the node.
     wanted: IdSet,
     /// Nodes for which ways of several inputs store different locations, each with the newest location. This location
     /// is used if no input has the node.
     stored: FxHashMap<i64, NewestLocation>,
-    /// The locations that nodes have in the output, for the wanted nodes, for the nodes whose location differs between
-    /// inputs, and for the nodes in `stored`.
+    /// The locations of nodes in the output. Has those nodes of `wanted` that an input has, the nodes whose location
+    /// differs between inputs, and the nodes in `stored`.
     locations: FxHashMap<i64, Option<Location>>,
     /// The keys of `locations`.
     ids: IdSet,
-    /// The number of nodes that no input has and for which ways store different locations.
+    /// The number of contradictions: nodes that no input has, and for which ways store different locations.
     contradictions: u64,
 }
 
@@ -199,7 +201,8 @@ impl WayLocationRule {
         Ok(())
     }
 
-    /// Returns the number of nodes that no input has and for which ways of the inputs store different locations.
+    /// Returns the number of contradictions: nodes that no input has, and for which ways of the inputs store different
+    /// locations.
     pub(super) const fn contradiction_count(&self) -> u64 {
         match self {
             Self::Agree(moved) => moved.contradictions,
@@ -209,9 +212,8 @@ impl WayLocationRule {
 }
 
 impl MovedNodes {
-    /// Reads the ways of `inputs`, which are the inputs whose ways have locations. Collects the nodes whose location in
-    /// a way cannot be checked against the input of the way, and compares the locations that ways of several inputs
-    /// store.
+    /// Reads the ways of `inputs`, and collects the nodes in `wanted` and `stored`. `inputs` must be the inputs whose
+    /// ways have locations.
     fn find(inputs: &[(&PbfFile, &BlobPlan, LocationForm)], ctx: &Context) -> Result<Self> {
         let (mut wanted, mut lacking) = (IdSet::default(), Vec::new());
         for (file, plan, form) in inputs {
@@ -280,8 +282,8 @@ fn unchecked_refs(source: PlannedFile<'_>, all: bool) -> Result<IdSet> {
     Ok(ids.into_set(source.ctx.jobs))
 }
 
-/// Returns the nodes of a shard that are wanted or whose location differs between inputs, each with its location in the
-/// output.
+/// Returns the nodes of a shard that are in `wanted`, and those whose location differs between inputs. Each node comes
+/// with its location in the output.
 fn moved_nodes(
     sources: &mut Sources,
     shard: &Shard,

@@ -58,12 +58,14 @@ impl Step {
     }
 }
 
-/// Facts about the order of the objects in one or more consecutive blocks: the first and the last position, the first
-/// step that is out of order, and whether there are several versions of an object before that step.
+/// Facts about the order of the objects in one or more consecutive blocks.
 #[derive(Debug, Clone, Copy, Default)]
 struct BlockOrder {
+    /// The positions of the first and the last object; `None` without objects.
     ends: Option<(VersionKey, VersionKey)>,
+    /// The first step that is out of order.
     problem: Option<Step>,
+    /// Whether there are several versions of an object before that step.
     has_versions: bool,
 }
 

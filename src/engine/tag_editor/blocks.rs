@@ -37,8 +37,8 @@ impl NamedKeys {
         named
     }
 
-    /// Adds the keys that `rule` names. An object that no earlier rule has changed is changed by `rule` only if the
-    /// object has one of these keys.
+    /// Adds the keys that `rule` names. If no earlier rule has changed an object, `rule` changes the object only if the
+    /// object has one of these keys. A rule that can change objects with any keys adds its kinds to `any_key` instead.
     fn add(&mut self, rule: &TagRule, strings: &StringTable<'_>) {
         let (filter, mut kinds) = (&rule.filter, KindSet::ALL.bits());
         if !filter.expressions().is_empty() {

@@ -148,8 +148,8 @@ impl TagEditor {
         Ok(is_changed)
     }
 
-    /// Returns the new tags of an object, and adds it to `counts`. Returns `None` if its tags do not change, or if it
-    /// is a deleted version without tags. Fails if a rule cannot be applied.
+    /// Returns the new tags of an object, and adds the object to `counts`. Returns `None` if the tags do not change. A
+    /// deleted version without tags never gets tags. Fails if a rule cannot be applied.
     pub(crate) fn new_tags(
         &self,
         object: &Object<'_>,

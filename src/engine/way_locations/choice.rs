@@ -24,7 +24,7 @@ const SAMPLED: usize = 24;
 /// A limit in the formula for the memory reserve of a range, in bytes. If the locations of an average range need `n`
 /// bytes, the reserve is `n / 16 + min(n / 16, SLACK)`.
 const SLACK: u64 = 1 << 20;
-/// The number of open files that are left for everything except the temporary files of ranges.
+/// The number of open files that are reserved for purposes other than the temporary files of ranges.
 const OTHER_FILES: u64 = 64;
 /// The maximum number of ranges of ids.
 const MAX_PARTITIONS: u64 = 2048;
@@ -160,7 +160,8 @@ pub(crate) fn default_memory() -> u64 {
     (system::available_memory() / 5 * 4).min(MOST)
 }
 
-/// The memory for locations that are stored while the id ranges of their blobs are read.
+/// The memory of a store of locations that is being filled. The id range of a blob is known only after the blob is
+/// read.
 pub(super) struct GrowingMemory {
     /// Facts about the blobs that were read.
     facts: NodeFacts,
@@ -172,8 +173,8 @@ pub(super) struct GrowingMemory {
 }
 
 impl GrowingMemory {
-    /// Estimates the memory from the blobs whose ranges are known. Returns `None` if the user chose a method, or if the
-    /// locations would not fit into memory.
+    /// Estimates the memory from the blobs whose id ranges are known. Returns `None` if the user chose an index type,
+    /// or if the locations would not fit into memory.
     pub(super) fn estimate(
         parts: &NodeParts,
         options: &LocateOptions,

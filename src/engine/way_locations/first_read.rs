@@ -12,7 +12,7 @@ use crate::runtime::Context;
 /// memory and the nodes come in order. If all locations are stored at the end, no other pass over the nodes is needed.
 pub(crate) struct FirstRead {
     memory: GrowingMemory,
-    /// `None` if the locations did not fit into memory, or if the nodes were not in order.
+    /// The locations; `None` if they did not fit into memory, or if the nodes were not in order.
     store: Option<LocationStore>,
     /// The entries of the blobs that were read.
     entries: Vec<BlobEntry>,
@@ -21,9 +21,12 @@ pub(crate) struct FirstRead {
 }
 
 impl FirstRead {
-    /// Prepares the first read. Returns `None` if `plan` has the id ranges of all blobs with nodes, if the user chose a
-    /// method of looking up locations, or if the locations would probably not fit into memory. Also returns `None` if a
-    /// node is outside the blobs at the start of the file that contain only nodes.
+    /// Prepares the first read. Returns `None` in these cases:
+    ///
+    /// - `plan` already has the id ranges of all blobs with nodes;
+    /// - nodes also occur after the blobs at the start of the file that contain only nodes;
+    /// - the user chose a method of looking up locations;
+    /// - the locations would probably not fit into memory.
     pub(crate) fn prepare(plan: &BlobPlan, options: &LocateOptions, ctx: &Context) -> Option<Self> {
         let parts = NodeParts::of(&plan.entries);
         if parts.is_mixed || !parts.nodes.iter().any(BlobEntry::has_kinds_only) {

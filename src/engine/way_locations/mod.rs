@@ -77,13 +77,13 @@ impl LocateOptions {
     }
 }
 
-/// The blobs of a file in two parts. The part `nodes` has the blobs before the first blob that does not contain only
-/// nodes. The part `rest` has all other blobs.
+/// The blobs of a file in two parts. `nodes` has the blobs at the start of the file that contain only nodes, and `rest`
+/// has all other blobs.
 pub(crate) struct NodeParts {
     pub nodes: Vec<BlobEntry>,
     pub rest: Vec<BlobEntry>,
-    /// Whether nodes also occur after the leading blobs of nodes. If they do, a way may precede its nodes. In this
-    /// case, `nodes` is empty, and `rest` has all blobs.
+    /// Whether nodes also occur after the blobs at the start of the file that contain only nodes. If so, a way may
+    /// precede its nodes, `nodes` is empty, and `rest` has all blobs.
     is_mixed: bool,
 }
 
@@ -142,8 +142,8 @@ pub(crate) struct WayLocator<'f> {
 }
 
 impl<'f> WayLocator<'f> {
-    /// Chooses the method of looking up locations. Fails if the method that the user chose needs more memory than
-    /// allowed, or if a join needs more disk space than is free.
+    /// Chooses the method of looking up locations. Fails if the chosen method needs more memory than allowed. Also
+    /// fails if the method is a join, and the join needs more disk space than is free.
     pub(crate) fn new(
         source: PlannedFile<'f>,
         parts: &'f NodeParts,
@@ -170,7 +170,8 @@ impl<'f> WayLocator<'f> {
     }
 
     /// Whether [`locate`](Self::locate) calls its argument `read` with all blobs of [`NodeParts::nodes`]. If `false`,
-    /// `locate` reads the locations itself, because a way may precede its nodes or because nodes are not in order.
+    /// `locate` reads the locations itself. This happens if a way may precede its nodes, or if the nodes for a join on
+    /// disk are not in order.
     pub(crate) fn calls_read_for_nodes(&self) -> bool {
         match &self.choice {
             LookupMethod::InMemory(_) => !self.parts.is_mixed,

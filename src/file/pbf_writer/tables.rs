@@ -1,4 +1,5 @@
-//! The tables about a file: the table of contents, and the table of ids of a spatial layout.
+//! The tables about a file: the table of contents, and the table of ids of a spatial layout. A blob with objects in
+//! which a part of a table is embedded is called a host.
 
 use super::PbfWriter;
 use crate::error::{FormatResult, Result};
@@ -15,8 +16,8 @@ impl PbfWriter {
     /// needs this table only in a spatial layout, in which the blobs are not in the order of ids. It gets none if it
     /// has few blobs or no table of contents.
     pub(crate) fn begin_id_table(&mut self) -> bool {
-        // Besides the blobs that host the table of contents, one blob must be left for the sections of the table of
-        // ids, and one for its directory.
+        // The table of contents needs `host_count()` blobs. The table of ids needs at least two more blobs: one for its
+        // sections, and one for its directory.
         let has_blobs = self.last.len() >= self.host_count() + 2;
         let is_wanted = self.options.has_spatial_layout && self.options.toc && has_blobs;
         self.id_parts = is_wanted.then(|| IdTableParts::new(self.host_count()));
@@ -116,9 +117,8 @@ impl PbfWriter {
         Ok(())
     }
 
-    /// Removes the last blobs of an output with a spatial layout. Returns them as hosts, in which the table of contents
-    /// is embedded beside the objects. If the payload of the last blob is longer than `MAX_HOST_LEN`, removes no blobs
-    /// and returns no hosts.
+    /// Removes the last blobs of an output with a spatial layout. Returns them as hosts for the table of contents. If
+    /// the payload of the last blob is longer than `MAX_HOST_LEN`, removes no blobs and returns no hosts.
     pub(super) fn take_whole_hosts(&mut self) -> Result<Vec<TableHost>> {
         let hosts = self
             .last
@@ -137,8 +137,8 @@ impl PbfWriter {
         hosts: &[TableHost],
     ) -> Result<(Option<TocPointer>, Option<TocSummary>)> {
         let start = self.position;
-        // The last entries are those of the hosts. The table has no entries for hosts, because it is stored in the
-        // hosts themselves.
+        // Removes the entries of the hosts from the end of the list. The table has no entries for hosts, because it is
+        // stored in the hosts themselves.
         self.entries.truncate(self.entries.len() - hosts.len());
         let flags = TocFlags {
             sorted: self.written.sorted,
@@ -173,8 +173,9 @@ impl PbfWriter {
     }
 }
 
-/// Returns the entries of the hosts among the frames of a table of contents. Parses the frames as a reader of the file
-/// does, so that the summary is made from the same entries.
+/// Returns the entries of the hosts in `frames`, the frames of a table of contents. `start` is the offset of the frames
+/// in the file. The frames are parsed as a reader of the file parses them. Thus the summary is made from the entries
+/// that the reader gets.
 fn entries_of_hosts(frames: &[u8], start: u64) -> FormatResult<Vec<BlobEntry>> {
     let mut reader = TocReader::new(start);
     reader.add(frames)?;

@@ -56,8 +56,8 @@ impl Draft {
 
 impl ChangeSet {
     /// Appends the change in a draft. If the draft [is left out](Draft::is_left_out), only counts it and removes its
-    /// list entries. Fails if the object has more than 2,000,000 tags, nodes or members, or if the lists or strings
-    /// become longer than 32 bits can address.
+    /// list entries. Fails if the object has more than 2,000,000 tags, nodes or members. Also fails if a list, or the
+    /// text of all strings, becomes too long for 32-bit indices.
     pub(in crate::formats) fn append_draft(&mut self, draft: &Draft) -> Result<(), String> {
         if draft.is_left_out {
             self.tags.truncate(draft.tags_start);

@@ -50,7 +50,7 @@ impl NewestChanges {
         Self { max, ..self }
     }
 
-    /// Adds the next changes. Fails if the lists or strings become longer than 32 bits can address, or if the kept
+    /// Adds the next changes. Fails if a list or the strings become too long for 32-bit indices. Also fails if the kept
     /// changes take more than the maximum memory.
     pub(in crate::formats) fn add(
         &mut self,

@@ -61,8 +61,8 @@ impl<'a> ActionView<'a> {
         tag_pairs(&self.0.new_tags)
     }
 
-    /// Appends the geometry that the object had before the changes, as WKB (OGC 06-103r4) with longitude before
-    /// latitude in degrees. Returns `false` if the object was not a feature.
+    /// Appends the geometry that the object had before the changes, as WKB (OGC 06-103r4). The coordinates are in
+    /// degrees, longitude first. Returns `false` if the object was not a feature.
     pub fn put_old_wkb(&self, out: &mut Vec<u8>) -> bool {
         put_wkb_if_present(self.0.old_geometry.as_ref(), out)
     }

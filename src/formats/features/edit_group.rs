@@ -22,7 +22,7 @@ pub enum GroupBy {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct EditGroup {
-    /// The user; `None` if the user is unknown, as in deletions that were found by comparing two files.
+    /// The user; `None` if unknown. For example, a comparison of two files does not tell who deleted an object.
     pub user: Option<String>,
     /// The id of the user.
     pub uid: Option<i32>,

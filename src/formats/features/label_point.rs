@@ -85,8 +85,8 @@ impl Weighted {
 }
 
 /// Returns the longitude and the latitude of the centroid in degrees. The centroid of a line is weighted by length, and
-/// the centroid of polygons by area. If parts of the geometry meet at the antimeridian, where they were cut, the
-/// centroid is that of the geometry before the cut.
+/// the centroid of polygons by area. Parts that meet at the antimeridian are joined first. So a geometry that was cut
+/// there has the same centroid as before the cut.
 pub(crate) fn centroid(geometry: &Geometry<'_>) -> [f64; 2] {
     let turn = joining_turn(geometry);
     let plane = Plane {
@@ -120,8 +120,8 @@ pub(crate) fn centroid(geometry: &Geometry<'_>) -> [f64; 2] {
     [lon, lat].map(|e7| e7 / DECIMICRO_PER_DEGREE as f64)
 }
 
-/// Returns the [`MapTurn`] that joins the parts of a geometry that was cut at the antimeridian. Returns `None` if no
-/// parts meet at the antimeridian, or if the parts together have points at all longitudes.
+/// Returns the [`MapTurn`] that joins the parts of a geometry at the antimeridian. Returns `None` if no parts meet at
+/// the antimeridian, or if the geometry has a point at every longitude.
 fn joining_turn(geometry: &Geometry<'_>) -> Option<MapTurn> {
     if !geometry.extent()?.is_wide() {
         return None;

@@ -206,8 +206,8 @@ pub struct FeatureOptions {
     /// The keys of the tags that are columns of [`FeatureFormat::Csv`]. `None` means a column `name`, and a column
     /// `tags` with all tags as a JSON object.
     pub tag_columns: Option<Vec<String>>,
-    /// The computed columns of [`FeatureFormat::Csv`]. A row has no value for [`DerivedColumns::country`], because the
-    /// row is written before all boundaries are known.
+    /// The computed columns of [`FeatureFormat::Csv`]. The column of [`DerivedColumns::country`] is empty in all rows,
+    /// because rows are written before all boundaries are known.
     #[cfg(feature = "parquet")]
     pub derived: DerivedColumns,
 }

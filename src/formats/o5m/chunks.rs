@@ -44,7 +44,7 @@ pub(in crate::formats) struct O5mChunks {
     before: u64,
     /// The file offset of the dataset that was read last.
     dataset_start: u64,
-    /// The number of bytes after `buffer` that were read and skipped, because they follow damage.
+    /// The number of bytes after `buffer` that were read only to be counted. They follow damage.
     skipped: u64,
     is_read: bool,
     state: DeltaState,
@@ -106,7 +106,7 @@ impl O5mChunks {
         self.before + self.buffer.len() as u64 + self.skipped
     }
 
-    /// Reads until the buffer has `count` bytes that are not parsed yet, or until the file ends.
+    /// Reads until the buffer has `count` unparsed bytes, or until the file ends.
     fn fill(&mut self, count: usize) -> Result<()> {
         if self.is_read || self.buffer.len() - self.at >= count {
             return Ok(());

@@ -20,8 +20,8 @@ const BATCH_BYTES: usize = 1 << 20;
 /// The number of rows at which a batch ends. It is small, so that the values stay in a CPU cache.
 const BATCH_ROWS: usize = 4096;
 
-/// The size in bytes above which the tags of a row are counted before they are read, to reserve exactly the memory that
-/// they need.
+/// The size in bytes above which the tags of a row are counted before they are read. Exactly the memory for this number
+/// of tags is reserved.
 const MANY_TAGS: usize = 64 << 10;
 
 /// The values of all columns for some rows, and facts about the rows.
@@ -159,8 +159,8 @@ fn put_tags(
     text: impl Fn(&[u8]) -> ByteArray,
 ) -> FormatResult<()> {
     if tags.remaining_len() > MANY_TAGS {
-        // Reserves exactly the memory that many tags need, because a list that doubles its capacity could use twice as
-        // much.
+        // A list that doubles its capacity could use twice the memory that the tags need. For many tags, the exact
+        // capacity is therefore reserved.
         let count = tags.count();
         keys.reserve(count);
         values.reserve(count);

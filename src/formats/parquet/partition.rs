@@ -1,5 +1,5 @@
-//! Partitions of a table. Each partition is a directory that is named after the values that its rows have in common,
-//! such as `quadkey=0231`.
+//! Partitions of a table. The rows of a partition have the same value for each key. A partition is a directory with
+//! these values in its path, such as `theme=roads/quadkey=0231`.
 
 use super::ThemeSet;
 use super::geometry_type::{GeometryPartition, GeometryType};
@@ -126,8 +126,9 @@ pub(crate) struct Partitioning {
 
 impl Partitioning {
     /// Creates the partitions for keys and themes. If there are several themes, each is a partition, even if `keys`
-    /// lacks [`PartitionKey::Theme`]. Fails if two keys have the same name, if `keys` has [`PartitionKey::Theme`] but
-    /// there are no themes, if a level is out of range, or if there would be too many partitions.
+    /// lacks [`PartitionKey::Theme`]. Fails if two keys have the same name, if a zoom level or a resolution is out of
+    /// range, or if there would be too many partitions. Also fails if `keys` has [`PartitionKey::Theme`] but `themes`
+    /// is empty.
     pub(crate) fn new(keys: &[PartitionKey], themes: ThemeSet) -> Result<Self, String> {
         let mut keys = keys.to_vec();
         if themes.len() > 1 && !keys.contains(&PartitionKey::Theme) {

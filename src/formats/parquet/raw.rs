@@ -227,7 +227,7 @@ impl ObjectRows {
         self.rows.is_empty() || self.memory() + memory <= most
     }
 
-    /// Reserves exactly the memory for a large object, because lists that grow by doubling would waste up to half of
+    /// Reserves exactly the memory that a large object needs. Lists that grow by doubling would waste up to half of
     /// their memory.
     fn reserve(&mut self, element: &Element<'_>) {
         const LONG: usize = 100_000;

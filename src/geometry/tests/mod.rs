@@ -96,7 +96,8 @@ fn is_on_ring(ring: &Ring, p: Point) -> bool {
     })
 }
 
-/// Returns the number of times that a ring runs counter-clockwise around a point that is not on the ring.
+/// Returns the winding number of a ring around a point: the number of counter-clockwise turns minus the number of
+/// clockwise turns. The point must not lie on the ring.
 fn winding(ring: &Ring, p: Point) -> i32 {
     ring_edges(ring).fold(0, |winding, (a, b)| {
         if a.lat_e7 <= p.lat_e7 && b.lat_e7 > p.lat_e7 && side_of_line(a, b, p) > 0 {

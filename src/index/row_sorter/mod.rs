@@ -1,10 +1,11 @@
 //! Sorts rows of bytes by a key, in bounded memory.
 //!
-//! Threads add batches of rows. The thread whose batch completes a run sorts the rows of the run, cuts them into blocks
-//! and compresses the blocks. Runs beyond the memory limit go to temporary files, one file per run. Many short runs are
-//! merged into a long one, so that most rows of a block belong to the range for which the block is read. Rows are then
-//! read in order, one range of keys at a time, from the blocks of all runs that overlap the range. Ranges depend on the
-//! keys alone. Neither the number of runs nor the number of threads changes the order of rows or the ends of ranges.
+//! Threads add batches of rows. If a batch completes a run, the thread that added the batch sorts the rows of the run,
+//! cuts them into blocks and compresses the blocks. Runs beyond the memory limit go to temporary files, one file per
+//! run. Many short runs are merged into a long run. In a long run, most rows of a block belong to the same range of
+//! keys. Finally, the rows are read in order, one range of keys at a time. The rows of a range come from the blocks of
+//! all runs that overlap the range. Ranges depend on the keys alone. Neither the number of runs nor the number of
+//! threads changes the order of rows or the ends of ranges.
 
 mod batch;
 mod counts;

@@ -6,8 +6,8 @@ use crate::error::Result;
 use std::ops::ControlFlow;
 
 /// The rows of a range that were not returned yet. Each part is found by one pass over these rows. In each run, the
-/// pass begins at the block where the rows of the previous part began, and ends after the rows of the new part. So a
-/// row is read a few times at most, even if all rows have the same key.
+/// pass begins at the first block of the previous part, and ends after the rows of the new part. A row is therefore
+/// read only a few times, even if all rows have the same key.
 pub(crate) struct RowPortions<'s> {
     sorted: &'s SortedRows,
     range: KeyRange,
@@ -16,7 +16,7 @@ pub(crate) struct RowPortions<'s> {
     taken: u64,
     /// The last row that was returned.
     last: Option<LastRow>,
-    /// For each run, a place at or before the first row that was not returned yet.
+    /// For each run, the place at which the next pass begins.
     starts: Vec<RunStart>,
 }
 
@@ -56,7 +56,7 @@ impl NextRows<'_> {
         end.is_some_and(|(key, row)| first > (*key, prefix_of(row)))
     }
 
-    /// Adds the next row of a run, unless the row was returned before or is left for a later part. Returns `Break` if
+    /// Adds the next row of a run. Skips a row that was returned before or is left for a later part. Returns `Break` if
     /// all further rows of the run are left for later parts.
     fn add_row(&mut self, key: u64, row: &[u8]) -> ControlFlow<()> {
         let at = (key, row);

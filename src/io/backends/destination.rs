@@ -35,8 +35,8 @@ pub(crate) struct Destination {
     shares_blocks: bool,
     /// Whether to try to share blocks. Set to false when sharing fails with an error other than `EXDEV`.
     clones: AtomicBool,
-    /// Whether to try kernel copies. Set to false when one fails, unless the cause is `EXDEV`, a full disk, a quota, or
-    /// a limit on file sizes.
+    /// Whether to try kernel copies. Set to false when a kernel copy fails. Failures because of `EXDEV`, a full disk, a
+    /// quota or a limit on file sizes do not count.
     kernel_copies: AtomicBool,
     /// The alignment in bytes that offsets and lengths must have for sharing blocks.
     block_len: u64,
@@ -134,9 +134,9 @@ impl Destination {
         written.map_err(|error| self.write_error(error))
     }
 
-    /// Starts writeback of a written range, so that flushes have little left to write, and requests a flush if one is
-    /// due. For a large output, also drops from the page cache the range of the same length that lies [`DROP_BEHIND`]
-    /// bytes earlier. Does nothing for a stream.
+    /// Starts writeback of a written range, and requests a flush if one is due. The flushes then have little left to
+    /// write. For a large output, also drops a range of the same length from the page cache. That range lies
+    /// [`DROP_BEHIND`] bytes earlier. Does nothing for a stream.
     pub(super) fn start_writeback(&self, from: u64, len: u64) {
         self.release_cached_range(from, len);
         self.count_written(len);
@@ -181,8 +181,8 @@ impl Destination {
             .for_path(&self.path, "cannot flush to disk")
     }
 
-    /// Overwrites the start of the file with `start` and sets the size of the file to `len` bytes, which frees disk
-    /// space reserved beyond that size. Does nothing for a stream.
+    /// Overwrites the start of the file with `start`, and sets the size of the file to `len` bytes. Disk space that was
+    /// reserved beyond this size is freed. Does nothing for a stream.
     pub(super) fn set_start_and_len(&self, start: &[u8], len: u64) -> Result<()> {
         if !self.is_file {
             return Ok(());
@@ -194,8 +194,8 @@ impl Destination {
             .map_err(|error| self.write_error(error))
     }
 
-    /// Copies a range of `input`. Shares blocks if the file system supports it, otherwise uses a kernel copy if that
-    /// works, and otherwise reads and writes.
+    /// Copies a range of `input`. Uses the first of these methods that works: sharing blocks, kernel copies, reads and
+    /// writes. Short parts are always read and written.
     pub(super) fn copy(&self, input: &Input, transfer: Transfer) -> Result<()> {
         let (head, tail) = self.clone_middle(input, transfer);
         for part in [head, tail] {

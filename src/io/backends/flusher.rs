@@ -12,9 +12,9 @@ use std::thread::JoinHandle;
 /// The number of written bytes between two flushes. A flush costs a commit of the file system's journal.
 const FLUSH_LEN: u64 = 128 << 20;
 
-/// Regular flushes of a file, each after [`FLUSH_LEN`] more written bytes, so that the flush at the end has little left
-/// to do. Starting writeback alone would not be enough, because the data may only reach the cache of the disk: the
-/// flush at the end then waits until the disk has emptied its cache.
+/// Flushes a file regularly, by default after each [`FLUSH_LEN`] written bytes. So the flush at the end has little left
+/// to do. Starting writeback alone would not be enough: the data may only reach the cache of the disk, and the flush at
+/// the end would wait until the disk has emptied its cache.
 #[derive(Debug)]
 pub(super) struct Flusher {
     /// The number of written bytes between two flushes.

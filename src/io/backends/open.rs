@@ -49,9 +49,9 @@ pub(crate) fn check_space(
     Ok(())
 }
 
-/// Opens the backend of an output. Chooses the backend for the I/O mode in `ctx` if the system and the output support
-/// that mode, and otherwise a simpler backend. Reserves disk space for the bytes to copy, unless the file system can
-/// share blocks, and fails if the disk is too full.
+/// Opens the backend of an output for the I/O mode in `ctx`. Opens a simpler backend if the system or the output does
+/// not support that mode. Reserves disk space for the bytes to copy, and fails if the disk is too full. Reserves
+/// nothing if the file system can share blocks.
 pub(crate) fn open_backend(
     output: &Output,
     file: File,

@@ -1,9 +1,9 @@
 //! An executor that uses io_uring. Each chunk is written through a registered buffer, by a chain of reads and one
 //! write. Several chunks are in flight at a time, and one system call submits several chains.
 //!
-//! A chain that does not complete (a short read or write, an error, an interruption) is repeated with plain reads and
-//! writes, which do not use the ring. These calls either succeed or return the error. The ring therefore does not
-//! handle errors of single operations.
+//! A chain can fail because of an error, an interruption, or a short read or write. Its chunk is then copied again with
+//! plain system calls instead of the ring. These calls either succeed or return the error, so the errors of single
+//! operations in the ring need no handling.
 #![allow(unsafe_code)]
 
 use super::chunked::{CHUNK_LEN, Chunk, ChunkSegment, Executor, WriteJob};
@@ -99,8 +99,9 @@ impl RingExecutor {
                 iov_len: slot.buffer.len(),
             })
             .collect();
-        // SAFETY: the buffers are boxed slices in `slots`, and nothing ever replaces a `buffer`. The registration ends
-        // when `RingExecutor` drops `ring`, which happens no later than it drops `slots` (see `Drop`).
+        // SAFETY: the buffers are boxed slices in `slots`, and stay valid while they are registered. The registration
+        // ends at the latest when `ring` is dropped, and `RingExecutor` drops `ring` before `slots`. If operations may
+        // still be running then, `Drop` leaks the buffers.
         unsafe { ring.submitter().register_buffers(&buffers) }
             .map_err(|error| registration_error_message(&error))?;
         Ok(Self {
@@ -194,10 +195,10 @@ impl RingExecutor {
             .enumerate()
             .map(|(operation, entry)| entry.user_data((index as u64) << 32 | operation as u64))
             .collect();
-        // The queue has room for the longest chains of all slots together. SAFETY: all descriptors stay open. The
-        // descriptor of the destination stays open as long as `self`. The slot keeps the chunk with its inputs until
-        // all operations are completed, so the descriptors of the inputs stay open until then. The memory is the slot's
-        // registered buffer, which no other code touches before all operations are completed.
+        // The queue has room for the longest chains of all slots together. SAFETY: all descriptors stay open until the
+        // operations are completed: `self` keeps the destination open, and the chunk in the slot keeps its inputs open.
+        // The memory is the registered buffer of the slot. No other code touches the buffer before all operations are
+        // completed.
         let pushed = unsafe { self.ring.submission().push_multiple(&chain) };
         if pushed.is_err() {
             // No operation was queued, so `finish_slot` does the work with plain calls.
@@ -257,7 +258,7 @@ impl Drop for RingExecutor {
                 .map(|entry| entry.user_data())
                 .collect();
             for user_data in completed {
-                // An index that is out of range must not panic here, because a panic in `drop` can abort the process.
+                // Indexing could panic, and a panic in `drop` can abort the process.
                 if let Some(slot) = self.slots.get_mut((user_data >> 32) as usize) {
                     slot.waiting = slot.waiting.saturating_sub(1);
                 }

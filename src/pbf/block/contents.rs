@@ -97,8 +97,8 @@ impl DenseNodes<'_> {
         Ok(())
     }
 
-    /// Checks all columns. Returns whether all nodes are visible, and whether a node has a version or a changeset that
-    /// other programs refuse.
+    /// Checks all columns. Returns `(is_visible, has_refused)`: whether all nodes are visible, and whether other
+    /// programs refuse the version or the changeset of a node.
     fn check_contents(&self, strings: &StringTable<'_>) -> FormatResult<(bool, bool)> {
         let info = &self.info;
         for column in [&self.ids, &info.timestamps, &info.uids] {

@@ -410,8 +410,9 @@ pub(in crate::pbf) struct TagFacts {
     pub tags: u64,
 }
 
-/// Checks the tags in `keys_vals`, and returns facts about them. For every key, calls `each_key` with the index of the
-/// node and the string id of the key. Fails if a key has no value, or if there are tags for more than `nodes` nodes.
+/// Checks the tags in `keys_vals`, and returns facts about them. For every key, calls `each_key(node, key)` with the
+/// index of the node and the string id of the key. `nodes` is the number of nodes. Fails if a key has no value, or if
+/// `keys_vals` has tags of more nodes.
 pub(in crate::pbf) fn check_tags(
     mut keys_vals: Varints<'_>,
     nodes: usize,
@@ -466,8 +467,9 @@ pub(super) fn skip_untagged(keys_vals: &mut Varints<'_>, most: usize) -> FormatR
     Ok(untagged)
 }
 
-/// Reads the string ids of the next node's tags from `keys_vals`, without the closing 0. Returns an empty slice at the
-/// end of the column, because the column may be absent if no node has tags, and some writers omit the last 0.
+/// Reads the string ids of the next node's tags from `keys_vals`, without the closing 0. At the end of the column,
+/// returns an empty slice. This is no error: the column may be absent if no node has tags, and some writers omit the
+/// last 0.
 #[inline]
 pub(crate) fn next_tag_run<'a>(keys_vals: &mut Varints<'a>) -> FormatResult<&'a [u8]> {
     let (rest, start) = (keys_vals.rest(), keys_vals.position());

@@ -496,8 +496,8 @@ impl Block<'_> {
     ///
     /// # Errors
     ///
-    /// Returns the first error of `visit`. Fails if an object is damaged, which means that a string index is out of
-    /// range, columns differ in length, or a varint is malformed. An object is checked before it is visited.
+    /// Returns the first error of `visit`. Fails if an object is damaged: a string index is out of range, columns
+    /// differ in length, or a varint is malformed. An object is checked before it is visited.
     pub fn try_for_each<E: From<FormatError>>(
         &self,
         visit: impl FnMut(Element<'_>) -> Result<(), E>,

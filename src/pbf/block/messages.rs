@@ -102,8 +102,8 @@ pub(crate) fn version_number(stored: i64) -> Option<u32> {
     u32::try_from(stored).ok().filter(|&version| version > 0)
 }
 
-/// The version and the time of an object as its block stores them (0 if missing), and whether the object is a deleted
-/// version.
+/// The version and the time of an object as its block stores them, and whether the object is a deleted version. A
+/// missing version or time is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct VersionInfo {
     pub version: i64,
@@ -277,8 +277,8 @@ impl<'a> WayMessage<'a> {
         check_parts(self.refs.as_bytes(), 1, "nodes", ObjectKind::Way, self.id)
     }
 
-    /// Fails if a varint of the refs or coordinates is malformed, or if the way has coordinates whose number differs
-    /// from that of the refs.
+    /// Fails if a varint of the refs or coordinates is malformed. Also fails if the way has coordinates, but not one
+    /// latitude and one longitude for each ref.
     pub(crate) fn check_refs(&self) -> FormatResult<()> {
         for (run, name) in [
             (&self.refs, "refs"),
@@ -293,7 +293,7 @@ impl<'a> WayMessage<'a> {
     }
 }
 
-/// Fails if a way with `refs` refs has coordinates, and the number of latitudes or of longitudes differs from `refs`.
+/// Fails if a way with `refs` refs has coordinates, but not `refs` latitudes and `refs` longitudes.
 pub(super) fn check_coordinate_counts(
     id: i64,
     refs: usize,
@@ -393,8 +393,9 @@ impl<'a> RelationMessage<'a> {
         check_parts(self.member_ids.as_bytes(), 1, "members", kind, id)
     }
 
-    /// Fails if the numbers of roles, ids and kinds of members differ, if a kind is unknown, or if the string id of a
-    /// role is not less than `strings`, the number of strings of the block.
+    /// Fails if the numbers of roles, ids and kinds of members differ, or if an id is malformed. Also fails if a kind
+    /// is unknown, or if the string id of a role is `strings` or greater. `strings` is the number of strings of the
+    /// block.
     pub(crate) fn check_members(&self, strings: usize) -> FormatResult<()> {
         let count = self.count_members()?;
         crate::pbf::wire::check_varints(self.member_ids.as_bytes())?;

@@ -9,9 +9,9 @@
 //!   their block, for merges.
 //! - Walks that decode a part of each object: `walk` (keys, tags, references, metadata), `node_locations`,
 //!   `stored_ways`. `node_versions` and `prefix` read the beginning of a block.
-//! - Checks: `contents` (everything in a block), `string_faults` (strings that are not UTF-8 or not allowed in XML),
-//!   `repeated_keys` (tags that repeat a key, and tags without a key), `oddities` (objects that other programs refuse),
-//!   `limits` (sizes of objects). `salvage` reads the objects of a damaged block that can still be read.
+//! - `contents` checks everything in a block. `string_faults` finds strings that are not UTF-8 or not allowed in XML.
+//!   `repeated_keys` finds tags that repeat a key, and tags without a key. `oddities` finds objects that other programs
+//!   refuse. `limits` checks the sizes of objects. `salvage` reads the undamaged objects of a damaged block.
 //! - `list` has lists that are borrowed or owned. `row_info` encodes metadata for rows that are sorted on disk.
 
 pub(super) mod contents;

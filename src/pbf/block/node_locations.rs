@@ -148,8 +148,8 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Calls `visit` with the id of each node that is not deleted, its latitude and longitude in the units of the
-    /// block, and whether it has tags.
+    /// Calls `visit` for each node that is not deleted. The arguments of `visit` are the id, the latitude and the
+    /// longitude in the units of the block, and whether the node has tags.
     pub(crate) fn for_each_stored_location(
         &self,
         mut visit: impl FnMut(i64, (i64, i64), bool),
@@ -162,7 +162,7 @@ impl Block<'_> {
     }
 
     /// Calls `visit` with all nodes, in runs. If `parts.tags` is set, also calls `visit` with each node that has tags,
-    /// after the run with this node. In this case, fails if a tag refers to a string that the block does not have.
+    /// after the run with this node. Fails if `parts.tags` is set and a tag refers to a missing string.
     pub(crate) fn for_each_node_run(
         &self,
         parts: VisitedFields,

@@ -61,8 +61,8 @@ impl<'a> NodeVersions<'a> {
     }
 }
 
-/// Returns the columns of ids and versions. Fails unless the string table, the ids and the versions are each the first
-/// field of the message that contains them.
+/// Returns the columns of ids and versions. Fails unless the payload begins with these fields, in this order:
+/// `stringtable`, `primitivegroup.dense.id`, `primitivegroup.dense.denseinfo.version`.
 fn columns(prefix: &[u8]) -> Result<[&[u8]; 2], Unread> {
     let mut fields = PrefixFields::new(prefix);
     fields.read_content(primitive_block::STRINGTABLE)?;

@@ -113,9 +113,9 @@ impl<'a> RawElement<'a> {
         Ok(location.is_none_or(|(lat, lon)| is_exact_e7(lat) && is_exact_e7(lon)))
     }
 
-    /// Whether two elements are stored identically, except for the ids of dense nodes, which are not compared. The
-    /// result is meaningful only if the blocks [share a string table](super::parsed::Block::shares_strings_and_units).
-    /// Even then, `false` does not mean that the objects differ.
+    /// Whether two elements are stored identically. The ids of dense nodes are not compared. The result is meaningful
+    /// only if the blocks [share a string table](super::parsed::Block::shares_strings_and_units). Even then, `false`
+    /// does not mean that the objects differ.
     pub(crate) fn is_stored_alike(&self, other: &Self) -> bool {
         match (&self.form, &other.form) {
             (RawForm::Dense(one), RawForm::Dense(two)) => {

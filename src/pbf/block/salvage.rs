@@ -16,7 +16,8 @@ use crate::pbf::wire::{Fields, Packed, Varints};
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// The treatment of strings that are not UTF-8, or have characters that XML 1.0 does not allow.
+/// The treatment of invalid strings. A string is invalid if it is not UTF-8, or if it has a character that XML 1.0 does
+/// not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InvalidUtf8 {
     /// Bytes that are not UTF-8, and characters that XML does not allow, become U+FFFD.
@@ -26,8 +27,8 @@ pub enum InvalidUtf8 {
     Drop,
 }
 
-/// The numbers of objects of a damaged block that were read or lost, and of parts of objects that were left out or
-/// changed.
+/// The result of reading a damaged block. It has the numbers of objects that were read or lost, and the numbers of
+/// parts of objects that were left out or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Salvage {
@@ -43,8 +44,8 @@ pub struct Salvage {
     /// locations, and metadata. This includes tags without a key, tags with the same key as an earlier tag of the
     /// object, and versions and changesets that other programs refuse.
     pub parts_dropped: u64,
-    /// The number of tags, roles and user names in which bytes that are not UTF-8, or characters that XML 1.0 does not
-    /// allow, were replaced.
+    /// The number of tags, roles and user names with parts that were replaced by U+FFFD. The replaced parts are bytes
+    /// that are not UTF-8, and characters that XML 1.0 does not allow.
     pub texts_replaced: u64,
 }
 
@@ -178,8 +179,8 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Passes an object to `take`, and counts it. `None` stands for a node that is left out because it is outside of
-    /// the world.
+    /// Passes an object to `take`, and counts it. `object` is `None` for a node outside of the world. Such a node is
+    /// only counted.
     fn pass_object(&mut self, object: Option<Object<'s>>, take: &mut Take<'_>) {
         match object.map(|object| take(&object)) {
             None => self.found.outside += 1,
@@ -278,8 +279,8 @@ impl<'s> Reader<'s> {
         Ok(object)
     }
 
-    /// Returns the locations that a way with `count` nodes stores, or an empty list if the way stores none. Fails if
-    /// their number is neither 0 nor `count`.
+    /// Returns the locations that a way stores for its nodes; an empty list if it stores none. `count` is the number of
+    /// nodes of the way. Fails if a location is malformed, or if the number of locations is neither 0 nor `count`.
     fn read_locations(
         &self,
         way: &WayMessage<'_>,

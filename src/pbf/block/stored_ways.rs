@@ -1,4 +1,5 @@
-//! The ways of a block as the block stores them, for passes that need few of them or that keep them for later.
+//! The ways of a block in their encoded form. A pass can decode only the ways that it needs, or keep encoded ways for
+//! later.
 
 use super::delta::Delta;
 use super::messages::{ObjectOutline, WayMessage, check_coordinate_counts, object_id};
@@ -106,7 +107,7 @@ impl<'k> KeptWay<'k> {
     }
 }
 
-/// A way whose node references were read, and the locations that it stores for its nodes, undecoded.
+/// A way whose node references have been read. The locations that the way stores are still encoded.
 #[derive(Debug, Clone)]
 pub(crate) struct LocatedWay<'a> {
     pub id: i64,

@@ -1,7 +1,7 @@
 //! Parses blocks with their strings, and finds faulty strings and the objects that use them.
 //!
-//! A string is faulty if it is not UTF-8, or has characters that XML 1.0 does not allow. The protobuf type of strings
-//! is `bytes`, so some writers store text in another encoding, or text that was cut within a character.
+//! A string is faulty if it is not UTF-8, or if it has characters that XML 1.0 does not allow. The protobuf type of
+//! strings is `bytes`. Some writers therefore store text in another encoding, or text that was cut within a character.
 
 use super::contents::ContentFacts;
 use super::limits::MAX_PARTS;
@@ -118,8 +118,9 @@ impl TextFault {
     }
 }
 
-/// Adds to `error` the name of the first object with a string that is not UTF-8, if there is one. `error` must be the
-/// error of parsing the string table.
+/// Extends the message of `error` by the name of the first object that uses a string that is not UTF-8. If no object
+/// uses such a string, the message gets the index of the first such string. `error` must be the error of parsing the
+/// string table.
 #[cold]
 fn with_object_name(payload: &[u8], error: FormatError) -> FormatError {
     // Any other error means that the table is damaged or too long. In this case, the table is not read again.

@@ -16,8 +16,8 @@ use crate::pbf::wire::Varints;
 pub(crate) struct BlockWalk<'a> {
     messages: Messages<'a>,
     current: Current<'a>,
-    /// The reader of the versions of the current dense nodes; `None` until a version is requested. This field is not in
-    /// [`DenseWalk`], so that a `DenseWalk` has nothing to drop when the walk moves to the next message.
+    /// The reader of the versions of the current dense nodes; `None` until a version is requested. A [`DenseWalk`]
+    /// without this field needs no drop code when the walk moves to the next message.
     versions: Option<Box<InfoCursor<'a>>>,
     /// The reader of all metadata of the current dense nodes; `None` until metadata is requested.
     infos: Option<Box<InfoCursor<'a>>>,

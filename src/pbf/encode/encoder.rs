@@ -72,8 +72,8 @@ impl BlockEncoder {
         ids + self.runs.len() + self.interner.text_len()
     }
 
-    /// Whether the block must be finished before an object of `kind` is added, because it has objects of another kind,
-    /// or is full.
+    /// Whether the block must be finished before an object of `kind` is added. This is the case if the block is full,
+    /// or has objects of another kind.
     pub fn must_finish_before(&self, kind: ObjectKind) -> bool {
         !self.is_empty()
             && (self.kind != Some(kind)
@@ -199,7 +199,8 @@ impl BlockEncoder {
         self.objects.push(pending);
     }
 
-    /// Adds an object from a block that has the units of this block and the strings `source`.
+    /// Adds an object of another block. The other block must have the same units as this block. `source` has its
+    /// strings.
     pub(crate) fn add_raw(
         &mut self,
         object: &RawElement<'_>,
@@ -231,7 +232,8 @@ impl BlockEncoder {
         }
     }
 
-    /// Adds a dense node from a block that has the units of this block and the strings `source`.
+    /// Adds a dense node of another block. The other block must have the same units as this block. `source` has its
+    /// strings.
     pub(crate) fn add_raw_node(
         &mut self,
         node: &RawNode<'_>,
@@ -248,7 +250,8 @@ impl BlockEncoder {
         Ok(())
     }
 
-    /// Adds a node that has its own message, from a block that has the units of this block and the strings `source`.
+    /// Adds a node of another block that is stored as a message of its own. The other block must have the same units as
+    /// this block. `source` has its strings.
     pub(crate) fn add_node_message(
         &mut self,
         node: &NodeMessage<'_>,
@@ -261,7 +264,7 @@ impl BlockEncoder {
         Ok(())
     }
 
-    /// Adds a way from a block that has the units of this block and the strings `source`.
+    /// Adds a way of another block. The other block must have the same units as this block. `source` has its strings.
     pub(crate) fn add_way_message(
         &mut self,
         way: &WayMessage<'_>,
@@ -284,7 +287,8 @@ impl BlockEncoder {
         Ok(())
     }
 
-    /// Adds a relation from a block that has the units of this block and the strings `source`.
+    /// Adds a relation of another block. The other block must have the same units as this block. `source` has its
+    /// strings.
     pub(crate) fn add_relation_message(
         &mut self,
         relation: &RelationMessage<'_>,
@@ -354,8 +358,8 @@ impl BlockEncoder {
         self.finish_with_title(&[], out);
     }
 
-    /// Appends the payload as [`finish`](Self::finish) does. In the string table, the strings in `title` come after the
-    /// empty string and before all strings that objects use.
+    /// Appends the payload as [`finish`](Self::finish) does. The string table begins with the empty string and the
+    /// strings in `title`. The strings of the objects follow.
     pub(in crate::pbf) fn finish_with_title(&mut self, title: &[&str], out: &mut Vec<u8>) {
         let mut table = Vec::with_capacity(self.interner.text_len() * 2);
         let final_ids = self.interner.finish(title, &mut table);
@@ -390,7 +394,7 @@ impl BlockEncoder {
         self.runs.clear();
     }
 
-    /// Encodes the objects, which are of one kind, each as a message of its own.
+    /// Encodes each object as a message of its own. All objects must be of the given kind.
     fn encode_messages(&self, kind: ObjectKind, group: &mut Vec<u8>) {
         let (mut message, mut scratch) = (Vec::new(), Vec::new());
         for (index, object) in self.objects.iter().enumerate() {
@@ -430,8 +434,7 @@ impl BlockEncoder {
         );
         put_deltas(&mut columns.lats, self.lats.iter().copied());
         put_deltas(&mut columns.lons, self.lons.iter().copied());
-        // The column of tags is written even if no node has tags, because some readers lose the nodes if the column is
-        // absent.
+        // The column of tags is written even if no node has tags. Without the column, some readers lose the nodes.
         for object in &self.objects {
             for &id in &self.tags[object.tags.clone()] {
                 put_varint(&mut columns.keys_vals, u64::from(id));

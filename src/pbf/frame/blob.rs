@@ -75,7 +75,8 @@ impl<'a> BlobHeader<'a> {
         Ok((Self::parse(message)?, rest))
     }
 
-    /// Reads a BlobHeader. Fails if it has no `type` or no `datasize`, or if the Blob would be too large.
+    /// Reads a BlobHeader. Fails if it has no `type` or no `datasize`, or if `datasize` is not less than
+    /// [`MAX_BLOB_LEN`].
     pub fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
         let (mut kind, mut indexdata, mut blob_len) = (None, None, None);
         let mut fields = Fields::new(message);
@@ -156,8 +157,9 @@ pub struct Blob<'a> {
 }
 
 impl<'a> Blob<'a> {
-    /// Reads a Blob. Fails if the Blob is compressed with lzma or bzip2, has no data, declares a payload that is too
-    /// long, or has uncompressed data whose length differs from `raw_size`.
+    /// Reads a Blob. Fails if the Blob is compressed with lzma or bzip2, has no data, or declares a payload of more
+    /// than [`MAX_PAYLOAD_LEN`] bytes. Also fails if compressed data has no `raw_size`, or if the length of
+    /// uncompressed data differs from `raw_size`.
     pub fn parse(message: &'a [u8]) -> Result<Self, FormatError> {
         let mut stored = None;
         let mut raw_size = None;
@@ -209,7 +211,8 @@ impl<'a> Blob<'a> {
 
 impl<'a> Blob<'a> {
     /// Reads the beginning of a Blob whose data is compressed with zlib. The data of the result is cut off at the end
-    /// of `beginning`. Returns `None` unless the Blob begins with a valid `raw_size` that is followed by zlib data.
+    /// of `beginning`. The Blob must begin with a valid `raw_size`, and the zlib data must follow. Returns `None` for
+    /// other Blobs.
     pub(crate) fn parse_beginning(beginning: &'a [u8]) -> Option<Self> {
         const RAW_SIZE: u64 = (blob::RAW_SIZE << 3) as u64;
         const ZLIB_DATA: u64 = (blob::ZLIB_DATA << 3 | 2) as u64;

@@ -196,8 +196,8 @@ impl Decompressor {
         Ok((payload, BlobSegments::Found(segmented)))
     }
 
-    /// Returns the StringTable message of the block in `blob`; `None` if the block does not begin with such a message,
-    /// or if the message would end after the block. Inflates zlib data only up to the end of the message.
+    /// Returns the StringTable message at the beginning of the block in `blob`. Returns `None` if the block begins with
+    /// another field, or if the message is longer than the block. Inflates zlib data only up to the end of the message.
     pub(crate) fn string_table<'a>(
         &'a mut self,
         blob: &Blob<'a>,
@@ -212,10 +212,10 @@ impl Decompressor {
             .and_then(|(start, len)| prefix.get(start..start.checked_add(len)?)))
     }
 
-    /// Returns the beginning of the payload of `blob`. `needed` receives the bytes that are known so far, and returns
-    /// the total number of bytes that are needed, or `None` if the known bytes suffice. Inflates zlib data only as far
-    /// as needed, and does not check the rest. Returns the whole payload if `needed` asks for more than that, or if the
-    /// data is not zlib data.
+    /// Returns the beginning of the payload of `blob`. Calls `needed` with the bytes that are known so far. `needed`
+    /// returns the total number of bytes that it needs, or `None` if the known bytes suffice. Inflates zlib data only
+    /// as far as needed, and does not check the rest. Returns the whole payload if `needed` asks for more than that, or
+    /// if the data is not zlib data.
     pub(crate) fn prefix<'a>(
         &'a mut self,
         blob: &Blob<'a>,
@@ -256,8 +256,7 @@ fn string_table_range(payload: &[u8]) -> Option<(usize, usize)> {
     Some((pos, usize::try_from(len).ok()?))
 }
 
-/// Continues to inflate `data` into `out` until `out` has `wanted` bytes or is full. Fails if the data ends before
-/// that.
+/// Continues to inflate `data` into `out` until `out` has `wanted` bytes or is full. Fails if `data` ends too early.
 fn inflate_until(
     stream: &mut flate2::Decompress,
     data: &[u8],

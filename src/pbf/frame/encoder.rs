@@ -30,8 +30,8 @@ pub struct EncodedFrame {
 }
 
 impl EncodedFrame {
-    /// Returns a frame that has the same payload but is longer by exactly `by` bytes. Returns `None` if the data of the
-    /// frame is not zlib data, or if no padding lengthens the frame by exactly `by` bytes.
+    /// Returns a frame with the same payload that is longer by exactly `by` bytes. Returns `None` if this frame does
+    /// not have zlib data, or if no padding has the right length.
     pub(crate) fn with_padding(&self, by: usize) -> Option<Self> {
         /// The maximum number of bytes by which padding can lengthen the varints that encode lengths in a frame.
         const MAX_GROWTH: usize = 4;

@@ -82,7 +82,7 @@ pub struct HeaderBlock {
     pub replication_sequence: Option<i64>,
     /// Field 34: the base URL of the replication server.
     pub replication_url: Option<String>,
-    /// Facts from the header of an input in a text format, which outputs in text formats keep.
+    /// Facts from the header of an input in a text format. Outputs in text formats keep them.
     pub(crate) text: TextFacts,
     /// Whether this is the header of a temporary file to which an input in a text format was converted.
     pub(crate) is_converted: bool,
@@ -90,7 +90,7 @@ pub struct HeaderBlock {
     unknown: Vec<u8>,
 }
 
-/// Facts that the header of a file in a text format has, and that PBF cannot store.
+/// Facts from the header of a file in a text format. A PBF file cannot store them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct TextFacts {
     /// The bounding boxes. A file in a text format may have several; PBF stores the box around all of them.
@@ -124,8 +124,9 @@ fn replication_value(value: u64) -> Option<i64> {
 impl HeaderBlock {
     /// Reads a HeaderBlock, and finds its fields about the table of contents.
     ///
-    /// Fails on a required feature that this crate does not know, and if the features, a text or the unknown fields are
-    /// longer than in any real header. A required feature that is declared several times is kept once.
+    /// Fails if the header requires a feature that this crate does not know. Also fails if the features, a text or the
+    /// unknown fields are longer than in any real header. A required feature that is declared several times is kept
+    /// once.
     pub(crate) fn parse(message: &[u8]) -> FormatResult<(Self, TocFields<'_>)> {
         check_message_limits(message).map_err(|error| error.within("HeaderBlock"))?;
         let (mut header, mut about_toc) = (Self::default(), TocFields::default());

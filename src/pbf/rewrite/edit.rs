@@ -71,8 +71,8 @@ pub fn splice_block(
 /// Appends the content of a group with the objects that `script` keeps. The group uses the string table and units of
 /// the block in `payload`. `script` must not insert objects.
 ///
-/// Returns `false` and appends nothing unless the block has exactly one group, which consists of one DenseNodes
-/// message, of ways only or of relations only.
+/// The block must have exactly one group. The group must consist of one DenseNodes message, of ways only or of
+/// relations only. For other blocks, returns `false` and appends nothing.
 pub(crate) fn put_kept_messages(
     payload: &[u8],
     script: &EditScript,
@@ -153,8 +153,8 @@ fn splice_group(
     }
 }
 
-/// Returns the group of a block, and its form. Returns `None` if the block does not have exactly one group, or if
-/// [`group_form`] returns `None`.
+/// Returns the only group of a block, and the form of the group. Returns `None` if the block has no group or several
+/// groups, or if [`group_form`] returns `None` for its group.
 fn sole_group<'b, 'a>(
     block: &'b BlockOutline<'a>,
 ) -> FormatResult<Option<(&'b Group<'a>, GroupForm<'a>)>> {

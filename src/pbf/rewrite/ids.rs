@@ -47,7 +47,7 @@ pub(crate) fn patch_ids(
     })
 }
 
-/// The ids of the ways of a block and the ids of their nodes, which can be read, changed, and written back.
+/// The ids of the ways of a block, and the ids of their nodes. The ids can be read, changed, and written back.
 #[derive(Default)]
 pub(crate) struct BlockWayIds {
     /// The ids of the ways.
@@ -81,8 +81,8 @@ impl BlockWayIds {
         })
     }
 
-    /// Appends the block in `payload`, which must be the one that was read, with the ids that are now in `ways` and
-    /// `nodes`. Objects other than ways keep their ids.
+    /// Appends the block in `payload` with the ids that are now in `ways` and `nodes`. The block must be the one that
+    /// was read. Objects other than ways keep their ids.
     pub(crate) fn patch(&self, payload: &[u8], out: &mut Vec<u8>) -> FormatResult<()> {
         let (mut run, mut start) = (Vec::new(), 0);
         let mut ways = self.ways.iter().zip(&self.places);

@@ -126,8 +126,8 @@ impl WayNodeLocations {
 /// is not found, the way keeps the location that it stores.
 ///
 /// Calls `find` with all ways of a group or, if the group has more than [`PART_LEN`] bytes, with consecutive parts of
-/// the group. The second argument of `find` is an empty vector, to which `find` must append one location for each
-/// element of [`WayNodes::refs`], or `None` if it is not found. Then calls `count` with the locations that are written.
+/// the group. The second argument of `find` is an empty vector. For each element of [`WayNodes::refs`], `find` must
+/// append its location, or `None` if the location is not found. Then calls `count` with the locations that are written.
 ///
 /// Returns `true` if at least one way has nodes. If the block has no ways, leaves `out` unchanged and returns `false`.
 /// Fails if the block has nodes and its units cannot express a location exactly.
@@ -214,9 +214,9 @@ pub(crate) struct MovedWays {
 impl MovedWays {
     /// Finds the ways of a block whose locations change. Ways that have no locations do not get any.
     ///
-    /// `nodes` has the references of the ways, and `moved` has the ascending indices in [`WayNodes::refs`] of
-    /// references to nodes that may have moved. `location_of` must return `None` for a node that has not moved,
-    /// `Some(None)` for a node that has lost its location, and otherwise the new location.
+    /// `nodes` has the references of the ways. `moved` has the ascending indices in [`WayNodes::refs`] of the nodes
+    /// that may have moved. `location_of` must return `None` if a node has not moved, `Some(None)` if it has lost its
+    /// location, and `Some(Some(location))` if it has moved to `location`.
     pub(crate) fn find(
         block: &Block<'_>,
         nodes: &WayNodes,
@@ -339,7 +339,7 @@ fn units_of_ways(block: &Block<'_>) -> BlockUnits {
 }
 
 /// Appends `block` with new groups, and with `units` as the units of coordinates. Calls `put_group` with the content of
-/// each group and with `out`, to which `put_group` must append the new content.
+/// each group and with `out`. `put_group` must append the new content to `out`.
 fn put_groups(
     block: &Block<'_>,
     units: &BlockUnits,

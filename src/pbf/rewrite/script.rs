@@ -76,7 +76,7 @@ impl EditScript {
         self.0.iter().map(count).sum()
     }
 
-    /// Returns the steps without a final drop, because objects after the last kept or inserted one need not be read.
+    /// Returns the steps without a final drop. The objects that a final drop removes need not be read.
     pub(super) fn steps_without_final_drop(&self) -> &[EditOp] {
         match self.steps() {
             [steps @ .., EditOp::Drop(_)] => steps,

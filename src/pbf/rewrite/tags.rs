@@ -41,8 +41,8 @@ impl<'a> NewTags<'a> {
         self.objects.push((index, tags));
     }
 
-    /// Appends the block with the new tags. Strings that nothing uses become empty, so that no removed tag can be read
-    /// in the file.
+    /// Appends the block with the new tags. Replaces unused strings with empty strings, so that removed tags cannot be
+    /// read in the file.
     pub(crate) fn put(&self, out: &mut Vec<u8>) -> FormatResult<()> {
         let (mut groups, mut used) = (Vec::with_capacity(self.block.groups.len()), Vec::new());
         let mut pending = PendingTags {

@@ -114,7 +114,8 @@ impl SegmentEncoder {
         Some(())
     }
 
-    /// Deflates a payload as segments of about equal length, except for segments of `old` that are copied.
+    /// Copies the segments of `old` that the payload still contains. Deflates the rest as segments of about equal
+    /// length.
     fn deflate_evenly<'o>(
         &mut self,
         payload: &[u8],
@@ -144,7 +145,8 @@ impl SegmentEncoder {
         Some(sources)
     }
 
-    /// Deflates each column of a payload as a segment, except for segments of `old` that are copied.
+    /// Makes a segment of each column of a payload. Copies the segment from `old` if `old` has the same column.
+    /// Deflates the column otherwise.
     fn deflate_columns<'o>(
         &mut self,
         payload: &[u8],

@@ -7,8 +7,8 @@ use memchr::memmem;
 pub(super) const MIN_SEGMENT_LEN: usize = SEGMENT_LEN / 4;
 
 /// Returns the segments of `old` whose uncompressed bytes occur in `payload`, in the same order. For each segment,
-/// returns its offset in `payload`, the segment itself, and its compressed bytes. Omits a segment if the new segment
-/// before or after it would be too short.
+/// returns its offset in `payload`, the segment itself, and its compressed bytes. Omits segments that are shorter than
+/// [`MIN_SEGMENT_LEN`]. Also omits a segment if the new segment before or after it would be shorter than that.
 pub(super) fn kept_segments<'a>(
     payload: &[u8],
     old: Segmented<'a>,

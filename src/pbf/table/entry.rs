@@ -123,15 +123,15 @@ impl BlobEntry {
         self.kinds.contains(ObjectKind::Way) && may_have
     }
 
-    /// Returns the sort key of the first object in canonical order, or `None` if the blob has no objects or if its ids
-    /// are not known.
+    /// Returns the sort key of the first object in canonical order. Returns `None` if the blob has no objects, or if
+    /// their ids are not known.
     pub(crate) fn first_key(&self) -> Option<TypeThenId> {
         let kind = self.kinds.first().filter(|_| !self.has_kinds_only())?;
         Some((kind, id_rank(self.min_id)))
     }
 
-    /// Returns the sort key of the last object in canonical order, or `None` if the blob has no objects or if its ids
-    /// are not known.
+    /// Returns the sort key of the last object in canonical order. Returns `None` if the blob has no objects, or if
+    /// their ids are not known.
     pub(crate) fn last_key(&self) -> Option<TypeThenId> {
         let kind = self.kinds.last().filter(|_| !self.has_kinds_only())?;
         Some((kind, id_rank(self.max_id)))

@@ -112,9 +112,9 @@ impl IdFacts {
         self.add_node_run(&run, last_version)
     }
 
-    /// Adds successive node ids and returns `true`, if the ids are positive and ascending and come after all ids that
-    /// were added before. This is the case in nearly all blocks. Otherwise, adds nothing and returns `false`.
-    /// `last_version` must return the version of the last node.
+    /// Adds successive node ids if they are positive and ascending, and come after all ids that were added before. This
+    /// is the case in nearly all blocks. Returns whether the ids were added. `last_version` must return the version of
+    /// the last node.
     pub(super) fn add_node_run(
         &mut self,
         run: &NodeRun,

@@ -50,8 +50,8 @@ pub struct IdHostFrame {
     pub parts: Vec<Range<u64>>,
 }
 
-/// Returns a frame with the objects of `host` and with `parts`. Each part must end with its checksum. With
-/// `blob_index`, the BlobHeader has an index.
+/// Encodes a frame that has the objects of `host` and the given parts of a table of ids. Each part must end with its
+/// checksum. If `blob_index` is set, the BlobHeader has an index.
 pub fn encode_id_host(
     host: &TableHost,
     kind: IdParts,
@@ -95,8 +95,8 @@ fn field_len(text: &str) -> usize {
     1 + varint_len(text.len() as u64) + text.len()
 }
 
-/// Returns the entry of the blob with the objects of `host` and the given payload. The bounding box of ways or
-/// relations is copied from the entry of `host`.
+/// Returns the entry of a blob with the given payload. The objects in the payload are those of `host`. The bounding box
+/// of ways or relations is copied from `host.entry`.
 fn entry_of(host: &TableHost, payload: &[u8]) -> FormatResult<BlobEntry> {
     let mut objects = Vec::new();
     let parsed = Host::parse(payload, TITLE_OF_IDS).ok_or_else(damage_error)?;

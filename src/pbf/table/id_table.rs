@@ -1,9 +1,10 @@
-//! The table of ids, for a file whose blobs are not in the order of ids. The table maps small ranges of ids to the
-//! blobs that contain ids of the range.
+//! The table of ids, for a file whose blobs are not in the order of ids. The table maps each small range of ids to the
+//! blobs that contain these ids.
 //!
-//! Each section of the table has many ranges, and a directory of the sections follows the last section. Sections and
-//! directory are stored in the string tables of blobs before the table of contents, after the strings of the objects
-//! (`id_host`). In tables of version 1, they are in blobs that have only strings. `reference/format.md` has the layout.
+//! The table has sections of many ranges each. A directory of the sections follows the last section. Sections and
+//! directory are parts of blobs that also have objects (`id_host`). In the string table of such a blob, the strings of
+//! the objects come first, and a part of the table follows. The blobs come before the table of contents. In tables of
+//! version 1, the blobs have only strings. `reference/format.md` has the layout.
 
 use super::entry::BlobEntry;
 use super::id_host::{TITLE_OF_IDS, read_directory, read_part};

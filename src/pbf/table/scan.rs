@@ -38,8 +38,8 @@ pub fn scan_order(payload: &[u8], entry: &mut BlobEntry) -> Result<(), FormatErr
     Ok(())
 }
 
-/// Fills in the same facts as [`scan_order`], and calls `visit` with the ids of successive nodes and their locations,
-/// which are `None` for nodes that are deleted or whose location is undefined. Also fails if a string is not UTF-8, as
+/// Fills in the same facts as [`scan_order`]. Calls `visit` with the ids and the locations of successive nodes. A
+/// location is `None` if the node is deleted or its location is undefined. Also fails if a string is not UTF-8, as
 /// [`check_strings`] does.
 pub fn scan_places(
     payload: &[u8],

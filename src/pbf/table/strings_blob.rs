@@ -76,8 +76,8 @@ pub(super) fn read_strings<T>(
     Ok(read_stored_payload(body, read)?.flatten())
 }
 
-/// Calls `read` with the payload of a Blob message. Returns `None` for a blob without zlib data, and for a blob whose
-/// payload is longer than the message, because the payload is then compressed.
+/// Calls `read` with the payload of a Blob message. Returns `None` if the blob has no zlib data, or if its payload is
+/// longer than the message. In the second case, the payload is compressed.
 pub(super) fn read_stored_payload<T>(
     body: &[u8],
     read: impl FnOnce(&[u8]) -> FormatResult<T>,
@@ -119,8 +119,8 @@ pub(super) fn sole_string_table(payload: &[u8]) -> FormatResult<Option<StringTab
 /// The number of bytes at the start of a Blob message that [`may_be_table_blob`] needs.
 pub(super) const START_LEN: usize = 64;
 
-/// The number of bytes at the start of a frame that show whether the frame may have a part of a table: enough for a
-/// BlobHeader with an index, and for the first bytes of the Blob message.
+/// The number of bytes at the start of a frame that are enough to tell whether the frame may have a part of a table.
+/// They cover a BlobHeader with an index, and the first bytes of the Blob message.
 pub const FRAME_PROBE_LEN: usize = 192;
 
 /// Whether a Blob message that begins with `start` may have a part of a table about the file. `start` must have at

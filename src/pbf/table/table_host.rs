@@ -1,10 +1,10 @@
-//! Hosts are blobs that have both objects and, in their string table, a part of the table of contents or of the table
-//! of ids.
+//! A host is a blob with objects that also has, in its string table, a part of the table of contents or of the table of
+//! ids.
 //!
 //! Some readers ask every blob for its first object, so a part of the table should not have a blob of its own. The
-//! string table of a host begins with the title and the description of the part. The strings of the objects follow, and
-//! then the text of the part. The description has a checksum of the objects. With the checksum, the objects can be read
-//! even if the table is damaged.
+//! string table of a host contains, in this order: an empty string, the title of the part, the description of the part,
+//! the strings of the objects, and the text of the part. The description has a checksum of the objects. With the
+//! checksum, the objects can be read even if the table is damaged.
 
 use super::entry::BlobEntry;
 use crate::error::{FormatError, FormatResult};
@@ -15,7 +15,7 @@ use crate::pbf::encode::intern::SourceStrings;
 use crate::pbf::wire::schema::{primitive_block, string_table};
 use crate::pbf::wire::{Fields, put_bytes_field, put_bytes_head};
 
-/// The objects of a host. They are near the end of a file.
+/// The objects of a future host, without a part of a table. They are near the end of a file.
 #[derive(Debug, Clone)]
 pub struct TableHost {
     /// The payload of a block with the objects, which all have the same kind.
@@ -24,7 +24,7 @@ pub struct TableHost {
     pub entry: BlobEntry,
 }
 
-/// The payload of a host.
+/// The payload of a host, as [`host_payload`] encodes it.
 pub(super) struct HostPayload {
     /// The PrimitiveBlock message.
     pub payload: Vec<u8>,
@@ -32,8 +32,8 @@ pub(super) struct HostPayload {
     pub bytes_after_strings: usize,
 }
 
-/// Returns the payload of a host with the objects of the block in `objects`, and the strings of a part of a table. All
-/// objects must have the same kind. The description of the part begins with `numbers`.
+/// Encodes the payload of a host. `objects` is the payload of a block. All objects of this block must have the same
+/// kind. The part of the table has the title `title` and the strings `text`, and its description begins with `numbers`.
 pub(super) fn host_payload(
     objects: &[u8],
     title: &str,
@@ -106,7 +106,7 @@ pub(super) fn split_string_table(payload: &[u8]) -> FormatResult<(&[u8], &[u8])>
     }
 }
 
-/// The payload of a host, divided into its parts.
+/// The parsed payload of a host.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Host<'a> {
     /// The start of the description: the version, and the number or the kind of the part.
@@ -120,7 +120,7 @@ pub(super) struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    /// Divides a payload into its parts. Returns `None` if the payload is not that of a host, or if its objects are
+    /// Parses a payload. Returns `None` if the payload does not belong to a host with this title, or if its objects are
     /// damaged.
     pub fn parse(payload: &'a [u8], title: &str) -> Option<Self> {
         let (message, others) = split_string_table(payload).ok()?;

@@ -1,8 +1,8 @@
 //! Stores the table of contents in the last blobs of a file.
 //!
-//! The table is stored in parts, as base64 text in strings after the strings of the last objects (`table_host`). A part
-//! has a blob of its own, with a string table alone, only if the file has too few objects, or if its last object is
-//! very long. Other programs ignore strings that no object uses. The last string in the file has the offset of the
+//! The table is stored in parts, as base64 text in strings after the strings of the last objects (`table_host`). Other
+//! programs ignore strings that no object uses. A part has a blob of its own, with a string table alone, in two cases:
+//! the file has too few objects, or its last object is very long. The last string in the file has the offset of the
 //! first frame of the table. The zlib data is stored uncompressed, so the last string can be found in the last bytes of
 //! the file. `reference/format.md` has the layout.
 
@@ -38,8 +38,8 @@ const ALONE: &str = "version 2";
 const BESIDE_OBJECTS: &str = "version 3 beside objects";
 /// The number of bytes at the end of a file that [`find_toc`] needs.
 pub const TOC_TAIL_LEN: usize = 1 << 16;
-/// The maximum payload size in bytes of the last host, without the table. The objects of the host follow the last
-/// string of the table, so the string and the objects must be in the last [`TOC_TAIL_LEN`] bytes of the file.
+/// The maximum size in bytes of the payload of the last blob, not counting the table. The objects of this blob follow
+/// the last string of the table. The string and the objects must be in the last [`TOC_TAIL_LEN`] bytes of the file.
 pub const MAX_HOST_LEN: usize = 60_000;
 
 /// The maximum number of bytes of base64 text in a blob. The format recommends blobs below 16 MiB.
@@ -100,8 +100,9 @@ impl TocPointer {
 }
 
 /// Returns the frames that store the encoded table of contents `table`. The frames must be the last ones in the file,
-/// from offset `start` on. Each of `hosts` gets a part of the table. If the table has more parts than there are hosts,
-/// the first parts are in blobs of their own. With `blob_index`, the BlobHeaders of the hosts have an index.
+/// from offset `start` on. Each of `hosts` becomes a blob with its objects and one part of the table. If the table has
+/// more parts than there are hosts, the first parts are in blobs of their own. With `blob_index`, the BlobHeaders of
+/// the hosts have an index.
 ///
 /// If there are several hosts, the last part has no text, so that the last blob is short. Workers of a cluster may
 /// begin to read at any byte of the file, and look for the next blob from there. Because the last blob is short, they
@@ -188,8 +189,8 @@ impl TocReader {
         }
     }
 
-    /// Reads the complete frames at the beginning of `frames` and returns their total length in bytes. Fails if a frame
-    /// is not the next part of the table, or if no frame is complete.
+    /// Reads the complete frames at the beginning of `frames` and returns their total length in bytes. Fails if
+    /// `frames` does not begin with a complete frame, or if a frame does not have the next part of the table.
     pub fn add(&mut self, frames: &[u8]) -> Result<usize, FormatError> {
         let mut rest = frames;
         while let Some((body, behind)) = split_data_blob(rest) {
@@ -276,8 +277,8 @@ impl TocPart {
         if blob.encoding != Encoding::Zlib {
             return Ok(None);
         }
-        // The checksum of the whole blob is not compared, because it does not show whether the table or the objects are
-        // damaged.
+        // The checksum of the whole blob is not compared. A mismatch would not show whether the table or the objects
+        // are damaged.
         let payload = stored_content(blob.data);
         Ok(payload.as_deref().and_then(Self::from_payload))
     }
@@ -349,8 +350,8 @@ pub enum TableBlob {
 }
 
 impl TableBlob {
-    /// Determines whether a blob has a part of a table and of which table, and whether the blob also has objects.
-    /// `body` is the whole Blob message.
+    /// Determines which table a blob has a part of, if any, and whether the blob also has objects. `body` is the whole
+    /// Blob message.
     pub fn of(body: &[u8]) -> Self {
         if !may_be_table_blob(&body[..body.len().min(START_LEN)]) {
             return Self::None;
@@ -422,7 +423,7 @@ mod tests {
         }
     }
 
-    /// Returns hosts of the nodes 1 to `count`, which have tags that look like parts of a table.
+    /// Returns a host for each of the nodes 1 to `count`. The tags of the nodes look like parts of a table.
     fn hosts(count: i64) -> Vec<TableHost> {
         let host = |id| {
             let tags = [

@@ -30,8 +30,8 @@ pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> FormatResult<()
     let [is_sorted, is_hashed] =
         [BlobFlags::SORTED, BlobFlags::HASHED].map(|flag| entry.flags.has(flag));
     if is_sorted && !is_hashed && !found.flags.has(BlobFlags::UNIQUE_IDS) {
-        // For an id that occurs twice, `SORTED` also promises that the versions of the object do not descend. Only a
-        // full scan can check this.
+        // If an id occurs twice, `SORTED` also promises that the versions of the object do not decrease. Only a full
+        // scan reads the versions.
         scan_payload(payload, &mut found)?;
     }
     match entry.id_mismatch(&found) {
@@ -50,8 +50,8 @@ pub(crate) fn scan_ids(payload: &[u8], entry: &mut BlobEntry) -> FormatResult<()
     Ok(())
 }
 
-/// Whether `entry` shows that its blob is sorted and has no objects except the nodes with the ids `nodes`, which were
-/// read from the blob. For negative ids, the result may be `false` even for such a blob.
+/// Whether `entry` proves that its blob is sorted and has exactly the nodes with the ids `nodes`. The ids must have
+/// been read from the blob. For negative ids, the result may be `false` even if the blob has exactly these nodes.
 pub(crate) fn has_exactly_nodes(nodes: &[i64], entry: &BlobEntry) -> bool {
     let ends = nodes.first().zip(nodes.last());
     entry.kinds == KindSet::of(ObjectKind::Node)
@@ -107,8 +107,8 @@ fn add_dense_ids(message: &[u8], ids: &mut IdFacts) -> FormatResult<()> {
 }
 
 impl Block<'_> {
-    /// Returns whether all nodes have a location within the world, and thus in the bounding box of `entry`. Fails if
-    /// nodes within the world lie outside of the box by more than 1e-7 degree, unless the entry is verified.
+    /// Returns whether all nodes have a location within the world, and thus in the bounding box of `entry`. If the
+    /// entry is not verified, fails if a node within the world lies more than 1e-7 degree outside of the box.
     pub(crate) fn check_box(&self, entry: &BlobEntry) -> FormatResult<bool> {
         let bounds = self.bounds()?;
         // Other programs may round coordinates between two units differently, so a difference of 1e-7 degree is
@@ -147,8 +147,8 @@ impl Block<'_> {
         &self,
         mut visit: impl FnMut(i64, i64, i64),
     ) -> FormatResult<()> {
-        // In nearly all blocks, the extremes of the coordinates show that no node lies outside of the world, so that
-        // the nodes need not be visited.
+        // In nearly all blocks, the extreme coordinates show that all nodes lie within the world. The nodes of such a
+        // block need not be visited.
         if !self.bounds()?.leaves_out {
             return Ok(());
         }

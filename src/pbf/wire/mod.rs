@@ -350,8 +350,8 @@ mod tests {
             }
             Ok::<(), FormatError>(())
         };
-        // Each run has a varint of `long` bytes with continuation bits and the byte `last`. There are `before` short
-        // varints before this varint, and `behind` short varints after it.
+        // Each run consists of `before` short varints, one long varint, and `behind` short varints. The long varint has
+        // `long` bytes with continuation bits, and then the byte `last`.
         for before in 0..10 {
             for (long, last, behind) in (0..14)
                 .flat_map(|long| [0, 1, 2, 0x7f, 0x80].map(|last| (long, last)))

@@ -68,7 +68,7 @@ impl<'a> Packed<'a> {
     }
 }
 
-/// Returns the number of varints that end in `run`, which is the number of bytes without a continuation bit.
+/// Returns the number of varints that end in `run`. This is the number of bytes without a continuation bit.
 #[inline]
 pub fn count_varints(run: &[u8]) -> usize {
     if run.len() <= 64 {
@@ -226,8 +226,8 @@ impl<'a> Varints<'a> {
         Ok(())
     }
 
-    /// Returns the next two values if both end within the next eight bytes. Faster than two reads, because the second
-    /// value is decoded without waiting for the position after the first one.
+    /// Returns the next two values if both end within the next eight bytes. This is faster than two reads: both values
+    /// come from one word, so the second value needs no load at a new position.
     #[inline(always)]
     pub(super) fn read_pair(&mut self) -> Option<[u64; 2]> {
         let word = word_at(self.run, self.pos)?;

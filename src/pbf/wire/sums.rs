@@ -39,8 +39,9 @@ impl Varints<'_> {
         self.push_sums_with(WideRegisters::detect(), most, sums, sum)
     }
 
-    /// Whether `test` returns `true` for any prefix sum of the values. The prefix sums start from `sum`. Fails if a
-    /// value is malformed, unless `test` returns `true` for a sum before this value. Sums wrap around.
+    /// Whether `test` returns `true` for any prefix sum of the values. The prefix sums start from `sum`. Sums wrap
+    /// around. Stops at the first sum for which `test` returns `true`. Fails at a malformed value, unless it has
+    /// stopped before.
     #[inline]
     pub fn any_sum(self, sum: i64, test: impl FnMut(i64) -> bool) -> Result<bool, FormatError> {
         self.any_sum_with(WideRegisters::detect(), sum, test)
@@ -70,9 +71,9 @@ impl Varints<'_> {
         Ok(false)
     }
 
-    /// Calls `f` with each prefix sum of the remaining zigzag-coded values, and a repeat count. Consecutive equal sums
-    /// lead to one call or to several, whose repeat counts add up to the number of these sums. Sums wrap around.
-    /// Returns whether any sum exceeded 64 bits.
+    /// Calls `f(sum, repeats)` for the prefix sums of the remaining zigzag-coded values. A call stands for `repeats`
+    /// consecutive sums that are equal. A run of equal sums may be split into several calls. Sums wrap around. Returns
+    /// whether any sum exceeded 64 bits.
     #[inline]
     pub fn for_each_sum(self, f: impl FnMut(i64, usize)) -> Result<bool, FormatError> {
         self.for_each_sum_with(WideRegisters::detect(), f)
@@ -461,8 +462,8 @@ mod tests {
 
     #[test]
     fn malformed_values_fail_as_if_read_byte_by_byte() {
-        // Each run has a value of `long` bytes with continuation bits and the byte `last`. There are `before` short
-        // values before this value, and `behind` short values after it.
+        // Each run has `before` short values, one long value, and `behind` short values. The long value consists of
+        // `long` bytes with continuation bits, and of the byte `last`.
         for before in [0, 1, 7, 8, 55, 56, 57, 62, 63, 64] {
             for (long, last) in (0..12).flat_map(|long| [0, 1, 2, 0x80].map(|last| (long, last))) {
                 for behind in [0, 1, 70] {

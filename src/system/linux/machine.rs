@@ -34,8 +34,8 @@ fn mem_available(info: &str) -> Option<u64> {
 }
 
 /// Returns the directories of the control groups that limit memory, and of all their parents. `groups` is the content
-/// of `/proc/self/cgroup`. In a container, the control groups may have the names that the host uses. In this case,
-/// their directories do not exist, and the root directory describes the container.
+/// of `/proc/self/cgroup`. In a container, `groups` may contain names that are valid only outside of the container. In
+/// this case, the directories with these names do not exist, and the root directory describes the container.
 fn cgroup_directories(groups: &str) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for line in groups.lines() {
@@ -63,8 +63,8 @@ fn cgroup_directories(groups: &str) -> Vec<PathBuf> {
 /// limit or does not exist. `read` must return the content of the control group's file with the given name.
 fn available_in_cgroup(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
-    // The page cache counts as used memory, but inactive file pages count as available here, because the kernel frees
-    // them when memory is short.
+    // The control group counts the page cache as used memory. The kernel frees inactive file pages when memory is
+    // short. Therefore, these pages count as available here.
     let cached = |key: &str| -> u64 {
         let stat = read("memory.stat").unwrap_or_default();
         let line = stat.lines().find_map(|line| line.strip_prefix(key));

@@ -16,9 +16,9 @@ pub(crate) fn prefer_huge_pages<T>(list: &mut Vec<T>) {
     unsafe { advise(list.as_mut_ptr().cast(), len, Advice::LinuxHugepage) };
 }
 
-/// Makes the kernel map the memory that an empty list has reserved, on `threads` threads. Otherwise, the thread that
-/// fills the list would have to wait while each page is cleared. Does nothing for short lists, and on kernels that do
-/// not support this (before Linux 5.14).
+/// Makes the kernel map the memory that an empty list has reserved, on `threads` threads. Without this call, the thread
+/// that fills the list has to wait while the kernel clears each page. Does nothing for short lists, for fewer than two
+/// threads, and before Linux 5.14.
 pub(crate) fn map_reserved<T: Send>(list: &mut Vec<T>, threads: usize) {
     let room = list.spare_capacity_mut();
     if threads < 2 || size_of_val(room) < LEAST {

@@ -107,8 +107,8 @@ pub(crate) fn is_mount_root(directory: &Path) -> bool {
     let is_root =
         found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT));
     let device = |path: &Path| path.metadata().ok().map(|metadata| metadata.dev());
-    // Kernels before 5.8 do not report mount roots, so a directory also counts as a mount root if it is on another
-    // device than its parent.
+    // Kernels before 5.8 do not report mount roots. A directory therefore also counts as a mount root if it is on
+    // another device than its parent.
     is_root || device(directory) != device(&directory.join(".."))
 }
 

@@ -87,10 +87,10 @@ impl OutsideObjects {
 }
 
 impl RegionMembers<'_> {
-    /// Whether the ways or relations of a blob may have a node in a region. Always true without a spatial layout,
-    /// because the locations of ways and relations are then unknown. The box of a blob of relations does not cover
-    /// nodes that are not in the file. So this box proves nothing unless the header says that the file has all members
-    /// of relations.
+    /// Whether the ways or relations of a blob may have a node in a region. Without a spatial layout, the locations of
+    /// ways and relations are unknown, and the result is always `true`. The box of a blob of relations does not cover
+    /// members that are missing in the file. This box is therefore only used if the header says that the file has all
+    /// members of relations.
     pub(super) fn may_touch_a_region(&self, entry: &BlobEntry) -> bool {
         let is_known = match entry.kinds.single() {
             Some(ObjectKind::Relation) => self.form != LocationForm::Mixed,

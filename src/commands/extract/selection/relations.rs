@@ -1,4 +1,4 @@
-//! Finds the relations that regions keep, and the members that are kept only because of these relations.
+//! Finds the relations that regions keep, and the members that regions add to complete these relations.
 
 use super::{IdsWithRegions, RegionMembers, add_ids_with_regions, add_regions, script_keeping};
 use crate::commands::extract::strategy::{RelationTypes, Strategy};

@@ -1,7 +1,7 @@
-//! Finds the ways that regions keep, and the nodes that are kept because of these ways.
+//! Finds the ways that regions keep, and the nodes that regions add to complete these ways.
 //!
-//! A way lies where its nodes lie. If the file may lack nodes, the location of a node that is not in the file is the
-//! one that the way stores.
+//! A way lies where its nodes lie. If the file may lack nodes, a node without a location in the file has the location
+//! that the way stores.
 
 use super::located::RegionLookup;
 use super::outside::{NodePlaces, OutsideObjects};
@@ -23,8 +23,9 @@ const WITH_LOCATION: u32 = 1;
 /// The value, in a map of nodes, for a node that is in the file but has no location there.
 const WITHOUT_LOCATION: u32 = 2;
 
-/// The rule that decides whether the location that a way stores for a node counts. The rule applies only to nodes that
-/// were found in no region, and whose stored location lies in a region.
+/// The rule for stored locations, which are the locations that ways store for their nodes. It decides whether the
+/// stored location of a node counts. The rule is applied only if the node was found in no region, and its stored
+/// location lies in a region.
 #[derive(Clone, Copy)]
 enum StoredLocationRule<'n> {
     /// Stored locations do not count, because the file has all nodes of its ways.
@@ -46,12 +47,13 @@ struct LocatedRefs {
     sets: Vec<SetNumber>,
     /// The id of each way, and the end of its references in `refs` (exclusive).
     ways: Vec<(i64, usize)>,
-    /// Nodes that are not in the file, with the regions that contain their stored location.
+    /// The nodes that are not in the file, each with the set of regions that contain its stored location.
     absent: IdsWithRegions,
-    /// Nodes that are in the file without a location, with the regions that contain their stored location.
+    /// The nodes that are in the file but have no location there, each with the set of regions that contain its stored
+    /// location.
     unlocated: IdsWithRegions,
-    /// The nodes that are collected under [`StoredLocationRule::Open`], because it is not known yet whether their
-    /// stored locations count.
+    /// The nodes that are collected under [`StoredLocationRule::Open`]. Whether their stored locations count is decided
+    /// later.
     open: Vec<i64>,
 }
 
@@ -305,8 +307,7 @@ impl RegionMembers<'_> {
                 ways.extend(located.iter().map(|way| (way.id, way.end)));
             }
         }
-        // Uses a cursor, which looks up nearby ids faster, because consecutive refs of a way are mostly close to each
-        // other.
+        // Consecutive refs of a way are mostly close to each other, and a cursor looks up nearby ids faster.
         let mut nodes = self.nodes.walk();
         let sets: Vec<SetNumber> = refs.iter().map(|id| nodes.get(*id)).collect();
         let mut found = LocatedRefs {
@@ -321,7 +322,8 @@ impl RegionMembers<'_> {
         Ok(found)
     }
 
-    /// Sets the regions of the nodes that were found in no region, according to the locations that `ways` store.
+    /// Looks up the regions of the locations that `ways` store. Skips nodes that were already found in a region. If the
+    /// stored location of a node lies in a region, applies the rule `stored` to the node.
     fn locate_stored(
         &self,
         stored: StoredLocationRule<'_>,
@@ -447,8 +449,8 @@ impl RegionMembers<'_> {
         Ok(())
     }
 
-    /// Returns the nodes of the ways that `is_met` accepts, each with the regions that keep such a way and lack the
-    /// node.
+    /// Returns the nodes that regions have to add for the ways that `is_met` accepts. Each node has the set of regions
+    /// that keep one of these ways but lack the node.
     fn nodes_to_complete(
         &self,
         block: &Block<'_>,

@@ -28,7 +28,7 @@ pub(super) const CLOSING_TIME: Duration = Duration::from_secs(3);
 const FAREWELL_TIME: Duration = Duration::from_secs(2);
 
 /// Answers the requests of a connection in order, each after the previous answer has been sent. `limit` is the time
-/// within which a request has to arrive, and within which the client has to accept some bytes of an answer.
+/// limit for the arrival of a request, and for each wait until the client accepts more bytes of an answer.
 pub(super) async fn answer_requests(
     stream: TcpStream,
     service: Arc<Service>,
@@ -86,8 +86,8 @@ pub(super) async fn answer_requests(
 
 /// Answers that there are too many connections, and closes the connection.
 pub(super) async fn turn_away(stream: TcpStream, service: Arc<Service>) {
-    // Waits for the request, because a client may lose an answer that arrives before the request is sent. Most clients
-    // send the request immediately.
+    // Waits for the request first. A client may lose an answer that arrives before it has sent its request. Most
+    // clients send the request immediately.
     let _ = timeout(Duration::from_millis(500), stream.readable()).await;
     let message = "too many connections are open; try again later";
     let refusal = service.refusal(StatusCode::SERVICE_UNAVAILABLE, message);

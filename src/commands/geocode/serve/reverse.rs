@@ -153,8 +153,8 @@ impl ReverseOptions {
     }
 }
 
-/// Returns the answer to a query. If `zoom` is below [`ADDRESS_ZOOM`], or if the answer has no house, also looks up the
-/// objects that the names in the address refer to.
+/// Returns the answer to a query. Also looks up the objects with the names in the address, if `zoom` is below
+/// [`ADDRESS_ZOOM`] or the answer has no house.
 pub(super) fn answer_of<'i>(
     index: &'i GeocodeIndex,
     place: Location,

@@ -28,8 +28,8 @@ const JSON: &str = "application/json; charset=utf-8";
 /// The message about an invalid origin.
 const EXPECTED_ORIGIN: &str = "expected *, null or an origin such as https://maps.example.com";
 
-/// Parses an origin in the form that browsers send: scheme, host and port without a path. Also accepts `*` for all
-/// origins, and `null` for local files.
+/// Parses an origin in the form that browsers send, such as `https://example.com:8080`. The origin must not have a
+/// path. Also accepts `*` for all origins, and `null` for local files.
 pub fn parse_origin(text: &str) -> Option<&str> {
     let has_host = |(scheme, host): (&str, &str)| {
         let is_scheme =

@@ -21,11 +21,13 @@ pub(super) struct BaseFacts {
     pub inside: IdSet,
     /// The changed objects with a newer version in the base. Their changes have no effect.
     pub outdated: IdSets,
-    /// The nodes of changed ways that are not in the base, but whose locations are stored in ways of the base.
+    /// Nodes of changed ways whose locations are stored in ways of the base. Neither the base nor the changes have
+    /// these nodes.
     pub stored: IdSet,
     /// The nodes in `stored` that lie in the region.
     pub stored_inside: IdSet,
-    /// The changed nodes that the base does not have, although an unchanged way of the base refers to them.
+    /// The changed nodes that are neither in the base nor in the region, although unchanged ways of the base refer to
+    /// them.
     pub referred: IdSet,
     /// The changed objects that are members of unchanged relations of the base, if the strategy completes these
     /// relations.
@@ -267,8 +269,8 @@ impl BaseLookup<'_> {
         newest.is_some_and(|change| !change.replaces(version, None))
     }
 
-    /// Finds the ways of the base that are changed or are members of changed relations, and the nodes that the base
-    /// does not have, although its ways refer to them.
+    /// Finds the ways of the base that are changed, and those that are members of changed relations. Also finds the
+    /// nodes to which ways of the base refer although the base does not have them.
     fn find_ways(&self, changed: &IdSets, facts: &mut BaseFacts) -> Result<()> {
         let mut wanted = changed.of(ObjectKind::Way).clone();
         wanted.extend(self.wanted_members(facts, ObjectKind::Way).ids());

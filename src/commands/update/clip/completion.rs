@@ -5,8 +5,8 @@ use crate::error::FormatResult;
 use crate::osm::{ObjectExpression, ObjectKind};
 use crate::pbf::{Block, BlockWalk};
 
-/// The conditions under which a kept relation is completed, which means that all its member nodes and member ways are
-/// kept, too.
+/// The conditions under which a kept relation is completed. All member nodes and member ways of a completed relation
+/// are kept.
 #[derive(Clone, Copy)]
 pub(super) struct CompletionRule<'s> {
     types: &'s RelationTypes,

@@ -37,8 +37,8 @@ pub struct ThemeColumn {
     /// The name of the column.
     pub name: String,
     /// The keys of tags. The value of the column comes from the first of these keys that an object has. A column with
-    /// several keys skips each tag on whose key the filter of the theme has a condition, unless the filter selects the
-    /// object by this tag.
+    /// several keys may skip a tag: if the filter of the theme has a condition on the key of the tag, the filter must
+    /// select the object by this tag.
     pub keys: Vec<String>,
     /// The type of the column.
     pub column_type: ColumnType,

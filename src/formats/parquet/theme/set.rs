@@ -29,8 +29,8 @@ pub(in super::super) struct SharedColumn {
 }
 
 impl ThemeSet {
-    /// Creates a set. Fails if there are too many themes, if two themes have the same name, if a theme has two columns
-    /// of the same name, or if columns of the same name have different types.
+    /// Creates a set. Fails if there are too many themes, or if two themes have the same name. Also fails if a theme
+    /// has two columns of the same name, or if columns of the same name have different types.
     pub(crate) fn new(themes: &[Theme]) -> Result<Self, String> {
         if themes.len() > MAX_THEMES {
             return Err(format!("there are more than {MAX_THEMES} themes"));
@@ -165,8 +165,8 @@ impl ThemeSet {
     }
 }
 
-/// Whether an expression applies to a feature. This is so if the expression applies to the kind of the feature's
-/// object, or if it applies to areas and the feature is an area or a closed line.
+/// Whether an expression applies to a feature. It does if it applies to the kind of the feature's object. An expression
+/// for areas also applies to features that are areas or closed ways.
 fn applies_to(expression: &ObjectExpression, kind: ObjectKind, geometry: &Geometry<'_>) -> bool {
     let is_area = || match (kind, geometry) {
         (ObjectKind::Way, Geometry::LineString(points)) => {

@@ -82,9 +82,8 @@ impl<'a> ThemeRow<'a> {
         Ok(())
     }
 
-    /// Returns the tag whose key comes first in `keys`, or `None` if no tag has one of the keys. If there are several
-    /// keys, skips the tags that the theme [rejects](ThemeSet::is_tag_rejected), so that the value never comes from
-    /// such a tag.
+    /// Searches the tags for each of `keys` in turn, and returns the first tag found. Returns `None` if no tag has one
+    /// of the keys. If there are several keys, skips the tags that the theme [rejects](ThemeSet::is_tag_rejected).
     fn find_tag(&mut self, keys: &[String]) -> FormatResult<Option<Tag<'a>>> {
         for wanted in keys {
             for tag in self.tags {

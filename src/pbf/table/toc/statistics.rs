@@ -112,9 +112,8 @@ fn has_references(kinds: KindSet) -> bool {
     kinds.single().is_some_and(|kind| kind != ObjectKind::Node)
 }
 
-/// Encodes `with`, the number of objects that have an attribute, out of `count` objects. The result is 0 if all objects
-/// have the attribute, and 1 if no object has it. Otherwise it is one more than the number of objects without the
-/// attribute.
+/// Encodes `with`, the number of objects that have an attribute, out of `count` objects. Returns 0 if all objects have
+/// the attribute, 1 if no object has it, and `count - with + 1` otherwise.
 fn encode_share(count: u32, with: u32) -> i64 {
     match with {
         _ if with == count => 0,
