@@ -17,19 +17,19 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for OrEnd<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller upholds the contract of `alloc`.
-        non_null_or_end(unsafe { self.0.alloc(layout) }, layout.size())
+        non_null_or_exit(unsafe { self.0.alloc(layout) }, layout.size())
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller upholds the contract of `alloc_zeroed`.
-        non_null_or_end(unsafe { self.0.alloc_zeroed(layout) }, layout.size())
+        non_null_or_exit(unsafe { self.0.alloc_zeroed(layout) }, layout.size())
     }
 
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller upholds the contract of `realloc`.
-        non_null_or_end(unsafe { self.0.realloc(block, layout, size) }, size)
+        non_null_or_exit(unsafe { self.0.realloc(block, layout, size) }, size)
     }
 
     #[inline]
@@ -61,9 +61,9 @@ pub const fn give_back_large_blocks() {}
 
 /// Returns `block`, or ends the process if it is null.
 #[inline]
-fn non_null_or_end(block: *mut u8, size: usize) -> *mut u8 {
+fn non_null_or_exit(block: *mut u8, size: usize) -> *mut u8 {
     if block.is_null() {
-        end_without_memory(size);
+        exit_out_of_memory(size);
     }
     block
 }
@@ -72,7 +72,7 @@ fn non_null_or_end(block: *mut u8, size: usize) -> *mut u8 {
 /// hold. The system removes outputs that are still unnamed temporary files.
 #[cold]
 #[inline(never)]
-fn end_without_memory(size: usize) -> ! {
+fn exit_out_of_memory(size: usize) -> ! {
     static IS_ENDING: AtomicBool = AtomicBool::new(false);
     // If several threads fail, only the first one writes the message. The others wait here until that thread ends the
     // process.

@@ -14,14 +14,14 @@ pub(crate) fn assemble_with_antimeridian(
     open_rings: OpenRings,
 ) -> Assembly {
     match antimeridian {
-        Antimeridian::Cut => assemble_and_cut(ways, open_rings),
+        Antimeridian::Cut => assemble_cut_at_antimeridian(ways, open_rings),
         Antimeridian::Keep => assemble(ways, open_rings),
     }
 }
 
 /// Assembles the polygons that are bounded by ways, as [`assemble`] does, and cuts them at the antimeridian. An area
 /// around a pole has a point at every longitude and is not cut.
-fn assemble_and_cut(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
+fn assemble_cut_at_antimeridian(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
     let Some(turn) = MapTurn::of(point_paths_of_ways(ways)) else {
         return assemble(ways, open_rings);
     };
@@ -59,7 +59,7 @@ fn assemble_and_cut(ways: &[AreaWay<'_>], open_rings: OpenRings) -> Assembly {
 
 /// Cuts polygons that were assembled without regard to the antimeridian. Returns `None` if no polygon needs a cut, or
 /// if the cut leaves no polygon.
-pub(crate) fn cut_polygons(polygons: &[AreaPolygon]) -> Option<Vec<AreaPolygon>> {
+pub(crate) fn cut_polygons_at_antimeridian(polygons: &[AreaPolygon]) -> Option<Vec<AreaPolygon>> {
     let closed = |ring: &Vec<Point>| {
         let points = ring.iter().chain(ring.first());
         points
@@ -83,7 +83,7 @@ pub(crate) fn cut_polygons(polygons: &[AreaPolygon]) -> Option<Vec<AreaPolygon>>
         })
         .collect();
     MapTurn::of(point_paths_of_ways(&ways))?;
-    let polygons = assemble_and_cut(&ways, OpenRings::Refuse).polygons;
+    let polygons = assemble_cut_at_antimeridian(&ways, OpenRings::Refuse).polygons;
     (!polygons.is_empty()).then_some(polygons)
 }
 
@@ -162,7 +162,7 @@ mod tests {
             nodes(&[(-179.0, 1.0), (179.0, 1.0), (179.0, 0.0)]),
             nodes(&[(179.0, 0.0), (-179.0, 0.0), (-179.0, 1.0)]),
         ];
-        let assembly = assemble_and_cut(&ways(&halves), OpenRings::Refuse);
+        let assembly = assemble_cut_at_antimeridian(&ways(&halves), OpenRings::Refuse);
         assert!(assembly.is_valid());
         assert_eq!(
             spans(&assembly.polygons),
@@ -176,7 +176,7 @@ mod tests {
             nodes(&square(179.0, -179.0, -17.0)),
             nodes(&square(-1.0, 1.0, 51.0)),
         ];
-        let assembly = assemble_and_cut(&ways(&rings), OpenRings::Refuse);
+        let assembly = assemble_cut_at_antimeridian(&ways(&rings), OpenRings::Refuse);
         assert_eq!(
             spans(&assembly.polygons),
             [(-180.0, -179.0), (-1.0, 1.0), (179.0, 180.0)]
@@ -188,14 +188,14 @@ mod tests {
         let rings = [nodes(&square(178.0, -178.0, 0.0))];
         let plain = assemble(&ways(&rings), OpenRings::Refuse).polygons;
         assert_eq!(spans(&plain), [(-178.0, 178.0)]);
-        let cut = cut_polygons(&plain).unwrap();
+        let cut = cut_polygons_at_antimeridian(&plain).unwrap();
         assert_eq!(spans(&cut), [(-180.0, -178.0), (178.0, 180.0)]);
         assert_eq!(
             cut,
-            assemble_and_cut(&ways(&rings), OpenRings::Refuse).polygons
+            assemble_cut_at_antimeridian(&ways(&rings), OpenRings::Refuse).polygons
         );
         let ordinary = assemble(&ways(&[nodes(&square(7.0, 8.0, 0.0))]), OpenRings::Refuse);
-        assert_eq!(cut_polygons(&ordinary.polygons), None);
+        assert_eq!(cut_polygons_at_antimeridian(&ordinary.polygons), None);
     }
 
     #[test]
@@ -209,6 +209,9 @@ mod tests {
         let ways = ways(&polar);
         assert!(is_around_pole(&ways));
         let plain = assemble(&ways, OpenRings::Refuse);
-        assert_eq!(assemble_and_cut(&ways, OpenRings::Refuse), plain);
+        assert_eq!(
+            assemble_cut_at_antimeridian(&ways, OpenRings::Refuse),
+            plain
+        );
     }
 }

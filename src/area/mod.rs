@@ -37,13 +37,15 @@ use crate::geometry::Point;
 use crate::osm::format_e7;
 use crate::runtime::lock;
 pub(crate) use antimeridian::{
-    assemble_with_antimeridian, cut_polygons, is_around_pole, polygon_of,
+    assemble_with_antimeridian, cut_polygons_at_antimeridian, is_around_pole, polygon_of,
 };
 pub(crate) use interior::interior_point;
 pub(crate) use members::{MemberWays, MissingMember};
 pub(crate) use nested::{MAX_DEPTH, MAX_KEPT, NestedRelations, RouteMember};
 use problems::ProblemList;
-pub(crate) use segment::{AreaSegment, Meeting, compare_west_to_east, intersection, meeting};
+pub(crate) use segment::{
+    AreaSegment, Meeting, classify_meeting, compare_west_to_east, intersection,
+};
 use segments::Segments;
 pub(crate) use simple::set_polygon_if_simple;
 use std::fmt;
@@ -322,9 +324,9 @@ fn polygons_bounded_by(
     if open_rings == OpenRings::LeaveOut {
         segments.leave_out_open_ends();
     }
-    segments.find_crossings(problems);
+    segments.report_crossings(problems);
     let mut corners = sides::Corners::of(&segments);
-    corners.find_open_ends(&segments, problems);
+    corners.report_open_ends(&segments, problems);
     for _ in 0..MAX_ROUNDS {
         if problems.has_error {
             return Vec::new();

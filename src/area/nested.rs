@@ -77,11 +77,11 @@ impl NestedRelations {
 
     /// Records that a relation is not in the file. A later call of [`add`](Self::add) with the same id replaces this
     /// record.
-    pub(crate) fn add_missing(&mut self, id: i64) {
+    pub(crate) fn add_missing_relation(&mut self, id: i64) {
         self.0.insert(id, None);
     }
 
-    /// Whether [`add`](Self::add) or [`add_missing`](Self::add_missing) was called for a relation.
+    /// Whether [`add`](Self::add) or [`add_missing_relation`](Self::add_missing_relation) was called for a relation.
     pub(crate) fn contains_relation(&self, id: i64) -> bool {
         self.0.contains_key(&id)
     }

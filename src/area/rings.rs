@@ -179,14 +179,14 @@ impl AreaRings {
                 is_lone[*ring as usize] = false;
             }
         }
-        self.keep_outermost_flags(&mut is_lone);
+        self.clear_flags_of_nested_rings(&mut is_lone);
         let is_kept = |ring: &u32| !is_lone[*ring as usize];
         let is_any = is_lone.contains(&true);
         is_any.then(|| self.ring_of.iter().map(is_kept).collect())
     }
 
     /// Clears the flag of each flagged ring whose bounding box lies in that of another flagged ring.
-    fn keep_outermost_flags(&self, flags: &mut [bool]) {
+    fn clear_flags_of_nested_rings(&self, flags: &mut [bool]) {
         let marked = (0..)
             .zip(&self.rings)
             .zip(&*flags)

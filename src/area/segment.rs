@@ -60,7 +60,7 @@ pub(crate) enum Meeting {
 }
 
 /// Returns how two segments meet. `b` must not begin west of `a`.
-pub(crate) fn meeting(a: &AreaSegment, b: &AreaSegment) -> Meeting {
+pub(crate) fn classify_meeting(a: &AreaSegment, b: &AreaSegment) -> Meeting {
     match a.edge().relation_to(&b.edge()) {
         EdgeRelation::Apart => Meeting::Allowed,
         EdgeRelation::Crossing => Meeting::Crossing,

@@ -2,7 +2,7 @@
 
 use super::problems::{MOST_OF_KIND, ProblemList};
 pub(super) use super::segment::{AreaSegment, compare_west_to_east, side_of_line};
-use super::segment::{Meeting, intersection, meeting};
+use super::segment::{Meeting, classify_meeting, intersection};
 use super::sweep::first_crossing;
 use super::{AreaProblem, AreaWay, ProblemKind};
 use crate::geometry::Point;
@@ -105,7 +105,7 @@ impl<'a> Segments<'a> {
     /// Compares the pairs of segments whose ranges of longitudes overlap. Nearly all areas have few such pairs. If
     /// there are many, as in a narrow strip, a sweep first decides whether any segments cross at all. The comparison of
     /// pairs then ends after [`MOST_PAIRS_OF_SEGMENT`] pairs per segment on average, or [`MOST_PAIRS`] in total.
-    pub(super) fn find_crossings(&self, problems: &mut ProblemList) {
+    pub(super) fn report_crossings(&self, problems: &mut ProblemList) {
         let (mut known, mut pairs) = (FxHashSet::default(), 0u64);
         // Two segments that cross; `None` until a sweep has found them.
         let mut swept = None;
@@ -143,7 +143,7 @@ impl<'a> Segments<'a> {
         known: &mut FxHashSet<(Point, [Option<i64>; 2])>,
         problems: &mut ProblemList,
     ) {
-        let (kind, point) = match meeting(a, b) {
+        let (kind, point) = match classify_meeting(a, b) {
             Meeting::Allowed => return,
             Meeting::Crossing => (ProblemKind::Crossing, intersection(a, b)),
             Meeting::Overlap => (ProblemKind::Overlap, b.first),

@@ -112,7 +112,7 @@ impl Corners {
     }
 
     /// Adds a problem for each location where an odd number of segments ends.
-    pub(super) fn find_open_ends(&self, segments: &Segments<'_>, problems: &mut ProblemList) {
+    pub(super) fn report_open_ends(&self, segments: &Segments<'_>, problems: &mut ProblemList) {
         for corner in 0..self.len() {
             let ends = self.ends_at_corner(corner);
             let Some(end) = ends.first().filter(|_| !ends.len().is_multiple_of(2)) else {
@@ -157,14 +157,14 @@ impl Sides {
             // The point just west of this corner lies on the right of the corner's lowest segment, and outside of the
             // group. The point is in the area only if the group lies inside another group (`is_inside`). The left side
             // of the segment is the opposite.
-            sides.spread_sides(corners, corner, !is_inside, &mut is_known);
+            sides.propagate_sides(corners, corner, !is_inside, &mut is_known);
         }
         sides
     }
 
     /// Sets [`inside_is_left`](Self::inside_is_left) for all segments of a group. `is_left` tells whether the inside
     /// lies on the left of the first segment at `corner`, seen from the corner.
-    fn spread_sides(
+    fn propagate_sides(
         &mut self,
         corners: &Corners,
         corner: usize,

@@ -1,7 +1,7 @@
 //! Decides whether segments cross, and finds the segment below a point. For n segments, a sweep takes O(n log n) time,
 //! because it does not compare all pairs of segments.
 
-use super::segment::{AreaSegment, Meeting, compare_west_to_east, meeting};
+use super::segment::{AreaSegment, Meeting, classify_meeting, compare_west_to_east};
 use crate::geometry::Point;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeSet, BinaryHeap};
@@ -144,7 +144,7 @@ fn pair_if_crossing(a: AreaSegment, b: AreaSegment) -> Option<[AreaSegment; 2]> 
         Ordering::Greater => [b, a],
         _ => [a, b],
     };
-    (meeting(&a, &b) != Meeting::Allowed).then_some([a, b])
+    (classify_meeting(&a, &b) != Meeting::Allowed).then_some([a, b])
 }
 
 /// Returns two segments that cross or overlap; `None` if no two segments do. The segments are sorted by their ends,
@@ -204,12 +204,12 @@ mod tests {
             let mut pairs = all.iter().enumerate();
             let by_pairs = pairs.any(|(index, a)| {
                 let mut others = all[index + 1..].iter();
-                others.any(|b| meeting(a, b) != Meeting::Allowed)
+                others.any(|b| classify_meeting(a, b) != Meeting::Allowed)
             });
             let swept = first_crossing(&all);
             assert_eq!(swept.is_some(), by_pairs, "{all:?}");
             if let Some([a, b]) = swept {
-                assert_ne!(meeting(&a, &b), Meeting::Allowed);
+                assert_ne!(classify_meeting(&a, &b), Meeting::Allowed);
             }
             found[usize::from(by_pairs)] += 1;
         }

@@ -69,7 +69,7 @@ impl WayStore {
     }
 
     /// Returns the number of nodes of the longest way that was added.
-    pub(crate) const fn longest_node_count(&self) -> usize {
+    pub(crate) const fn longest_way_node_count(&self) -> usize {
         self.longest
     }
 
@@ -246,7 +246,7 @@ mod tests {
             assert_eq!(read(12), (StoredWay::Unlocated(-4), Vec::new()));
             let counts = [5, -5, 9, 12, 13, 14].map(|way| store.node_count(way));
             assert_eq!(
-                (counts, store.longest_node_count()),
+                (counts, store.longest_way_node_count()),
                 ([3, 0, 5, 0, 0, 0], 5)
             );
             assert_eq!(read(13), (StoredWay::Missing, Vec::new()));

@@ -11,7 +11,8 @@ pub fn rewrite(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     for arg in args {
         are_options &= arg != "--";
         let is_geocode = rewritten.get(1).is_some_and(|command| command == "geocode");
-        if let Some((lat, lon)) = southern_place(&arg).filter(|_| is_geocode && are_options) {
+        if let Some((lat, lon)) = split_southern_lat_lon(&arg).filter(|_| is_geocode && are_options)
+        {
             rewritten.extend([lat.into(), lon.into()]);
             continue;
         }
@@ -28,7 +29,7 @@ pub fn rewrite(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
 }
 
 /// Splits a place with a negative latitude, such as `-33.9,151.2`.
-fn southern_place(arg: &OsStr) -> Option<(&str, &str)> {
+fn split_southern_lat_lon(arg: &OsStr) -> Option<(&str, &str)> {
     let (lat, lon) = arg.to_str()?.split_once(',')?;
     let is_place =
         lat.starts_with('-') && [lat, lon].iter().all(|text| text.parse::<f64>().is_ok());

@@ -179,7 +179,7 @@ fn parse_zooms(text: &str) -> Result<Zooms, String> {
 /// Returns the form that the ending of a file name asks for. Returns `None` if the ending is not known.
 pub fn form_of_name(path: &Path) -> Option<DiffFormArg> {
     let name = path.to_string_lossy().to_ascii_lowercase();
-    let (name, _) = TextCompression::split_name(&name);
+    let (name, _) = TextCompression::split_extension(&name);
     let (_, ending) = name.rsplit_once('.')?;
     parse_form(ending).ok()
 }
@@ -208,7 +208,9 @@ const NAMED: Implied<'_> = Implied {
 /// Whether a file name is that of an augmented diff in XML.
 pub fn is_xml_file_name(path: &Path) -> bool {
     let name = path.to_string_lossy().to_ascii_lowercase();
-    TextCompression::split_name(&name).0.ends_with(".adiff")
+    TextCompression::split_extension(&name)
+        .0
+        .ends_with(".adiff")
 }
 
 /// Returns the output of an augmented diff in one file. The name of the file determines the form unless `form` is

@@ -104,7 +104,7 @@ pub struct ArgumentDescription {
 /// input.
 pub fn commands() -> Vec<CommandDescription> {
     const OF_TERMINALS: [&str; 6] = ["help", "completions", "man", "demo", "show", "geocode"];
-    let mut program = usage::with_groups(Cli::command());
+    let mut program = usage::with_command_list(Cli::command());
     program.build();
     let commands = program.get_subcommands();
     let described = commands

@@ -11,7 +11,7 @@ pub fn put_area_findings(out: &mut String, summary: &Summary) {
         put_areas(out, areas);
     }
     if let Some(doubled) = &summary.doubled {
-        put_doubled(out, doubled);
+        put_doubled_objects(out, doubled);
     }
 }
 
@@ -58,7 +58,7 @@ fn put_areas(out: &mut String, found: &AreaCheck) {
 }
 
 /// Appends the listed doubled objects and keys, and their total numbers.
-fn put_doubled(out: &mut String, found: &DoubledCheck) {
+fn put_doubled_objects(out: &mut String, found: &DoubledCheck) {
     for one in &found.listed {
         let letter = one.kind.letter();
         let _ = match (&one.key, one.same_as) {

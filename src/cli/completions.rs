@@ -60,7 +60,7 @@ const VALUES: [(&str, &str, &str); 6] = [
 
 /// Returns the values that a completion script lists for an option of a command; `None` if the option itself lists its
 /// values, or accepts any value.
-fn values_of(command: &str, option: &str) -> Option<Vec<&'static str>> {
+fn completion_values(command: &str, option: &str) -> Option<Vec<&'static str>> {
     if (command, option) == ("export", "theme") {
         let themes = Theme::built_in().into_iter();
         return Some(themes.map(|theme| leak_word(theme.name)).collect());
@@ -103,7 +103,7 @@ fn with_completion_values(program: Command) -> Command {
     program.mut_subcommands(|command| {
         let name = command.get_name().to_owned();
         command.mut_args(
-            |arg| match values_of(&name, arg.get_long().unwrap_or_default()) {
+            |arg| match completion_values(&name, arg.get_long().unwrap_or_default()) {
                 Some(values) => arg.value_parser(PossibleValuesParser::new(values)),
                 None => arg,
             },

@@ -149,10 +149,10 @@ impl Conventions {
     /// Adapts the arguments of the program to these conventions.
     pub fn adapt(&'static self, mut program: clap::Command) -> clap::Command {
         if self.reads_stdin {
-            program = with_stdin(program);
+            program = with_stdin_default(program);
         }
         if self.ignores_force {
-            program = with_force(program);
+            program = with_force_option(program);
         }
         program
     }
@@ -185,7 +185,7 @@ pub fn with_values<T: Clone + Send + Sync + 'static>(
 }
 
 /// Makes standard input the default for the input files of commands.
-fn with_stdin(mut command: clap::Command) -> clap::Command {
+fn with_stdin_default(mut command: clap::Command) -> clap::Command {
     for (name, input) in [
         ("add-locations-to-ways", "inputs"),
         ("cat", "inputs"),
@@ -208,9 +208,9 @@ fn with_stdin(mut command: clap::Command) -> clap::Command {
 }
 
 /// Adds `--force`, which is ignored, to each command that does not define it.
-fn with_force(command: clap::Command) -> clap::Command {
+fn with_force_option(command: clap::Command) -> clap::Command {
     command.mut_subcommands(|command| {
-        let command = with_force(command);
+        let command = with_force_option(command);
         let is_known = command.get_arguments().any(|arg| {
             let mut aliases = arg.get_all_aliases().into_iter().flatten();
             arg.get_long() == Some("force") || aliases.any(|alias| alias == "force")
@@ -260,12 +260,12 @@ mod tests {
             let command = super::super::Cli::command();
             let is_known = command.clone().try_get_matches_from(words()).is_ok();
             assert_eq!(is_known, typed.starts_with("cat"), "{typed}");
-            let found = with_force(command).try_get_matches_from(words());
+            let found = with_force_option(command).try_get_matches_from(words());
             assert!(found.is_ok(), "{typed}: {found:?}");
         }
         // After `--`, the word `--force` is a file name.
         let words = ["pbfhogg", "sort", "--", "--force"];
-        let found = with_force(super::super::Cli::command()).get_matches_from(words);
+        let found = with_force_option(super::super::Cli::command()).get_matches_from(words);
         let (_, found) = found.subcommand().unwrap();
         assert_eq!(found.get_count("force"), 0);
         assert_eq!(

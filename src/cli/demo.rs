@@ -52,7 +52,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     };
     let (base, changes) = match &args.base {
         Some(base) => (base.clone(), args.changes.clone()),
-        None => job.make_data(session)?,
+        None => job.make_world_and_changes(session)?,
     };
     let indexed = job.index(session, &base)?;
     let updated = job.apply(session, &indexed, &changes)?;
@@ -111,7 +111,7 @@ impl Demonstration {
             .changes((changes > 0).then(|| (changes, self.folder.clone())))
     }
 
-    fn make_data(&self, session: &Session) -> Result<(PathBuf, Vec<PathBuf>)> {
+    fn make_world_and_changes(&self, session: &Session) -> Result<(PathBuf, Vec<PathBuf>)> {
         let started = Instant::now();
         let summary = synth::run(&self.world_options("world.osm.pbf", 0, DAYS), &self.ctx)?;
         print_step(
@@ -184,7 +184,7 @@ impl Demonstration {
     /// which is not removed at the end.
     fn draw_page(&self, session: &Session, indexed: &Path, updated: &Path) -> Result<PathBuf> {
         let started = Instant::now();
-        let path = new_page()?;
+        let path = create_page_file()?;
         let page = OutputTarget::named_file(&path, true);
         let options = diff::Options::new(indexed, updated);
         let summary = super::diff::write_page(&options, Selection::default(), page, &self.ctx)?;
@@ -241,7 +241,7 @@ impl Demonstration {
 }
 
 /// Creates an HTML file that is not removed when the program ends.
-fn new_page() -> crate::Result<PathBuf> {
+fn create_page_file() -> crate::Result<PathBuf> {
     let failed = |error| crate::Error::io(&std::env::temp_dir(), "cannot make a file there", error);
     let page = tempfile::Builder::new()
         .prefix("pbfhogg-demo-")

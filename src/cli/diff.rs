@@ -133,14 +133,14 @@ pub struct Args {
 
 pub fn run(session: &Session, args: &Args, derive_changes: bool) -> Result<CommandAnswer> {
     let ctx = args.run.context(session);
-    let other = converted_output(session, args, derive_changes)?;
+    let other = conversion_output_options(session, args, derive_changes)?;
     let makes_changes = derive_changes || other.is_some();
     if makes_changes && (args.by.is_some() || args.scope.is_given()) {
         bail!(WHOLE_CHANGES);
     }
     if let Some(output) = other {
         let derived = derive_and_convert(session, args, output, &ctx);
-        return derived.map_err(|error| derive_error(session, args, error));
+        return derived.map_err(|error| explain_diff_error(session, args, error));
     }
     let files = ComparedFiles {
         old: &args.old,
@@ -226,7 +226,7 @@ fn compare(
     let is_osc = matches!(&options.output, Some((Format::Osc(_), _)));
     diff::run(options, ctx).map_err(|error| {
         if is_osc {
-            derive_error(session, args, error.into())
+            explain_diff_error(session, args, error.into())
         } else {
             error.into()
         }
@@ -338,7 +338,7 @@ fn print_summary(session: &Session, args: &Args, summary: &Summary) {
     }
 }
 
-fn derive_error(session: &Session, args: &Args, error: anyhow::Error) -> anyhow::Error {
+fn explain_diff_error(session: &Session, args: &Args, error: anyhow::Error) -> anyhow::Error {
     wrong_files::explain_derive_error(session, error, &args.old, &args.new, &args.output)
 }
 
@@ -373,7 +373,7 @@ impl DiffFormat {
 
 /// Returns the options of the output if the derived change file has to be converted. This is the case for a change file
 /// in PBF and, with `derive_changes`, for any format except OsmChange. Returns `None` for other outputs.
-fn converted_output(
+fn conversion_output_options(
     session: &Session,
     args: &Args,
     derive_changes: bool,

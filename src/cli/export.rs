@@ -141,7 +141,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let reports = args.show_errors || args.show_warnings || args.stop_on_error;
     let summary = export::run(&options, reports.then_some(&mut report), &ctx)?;
     warn_of_areas_without_way_nodes(&options, &summary, &ctx);
-    if !args.show_errors && may_warn(session, args, &options) {
+    if !args.show_errors && should_warn_of_left_out(session, args, &options) {
         export::warn_of_left_out(&summary, options.rules.incomplete, &ctx);
     }
     let answer = session.report(&args.run, &ctx, &summary, &options.target, || {
@@ -170,7 +170,7 @@ fn read_config_or_default(session: &Session, args: &Args, ctx: &Context) -> Resu
 
 /// Whether to warn about objects that the output lacks. osmium has no such warnings. If a JSON report goes to standard
 /// error, it already has the numbers, and should not be mixed with other text.
-fn may_warn(session: &Session, args: &Args, options: &Options) -> bool {
+fn should_warn_of_left_out(session: &Session, args: &Args, options: &Options) -> bool {
     let has_report = args.run.json.is_some() && options.target.is_stream();
     !session.conventions.reports_like_osmium && !has_report
 }
@@ -241,7 +241,7 @@ fn export_options(
         .temp_dir(args.temp_dir.clone())
         .max_memory(args.max_memory);
     options.areas_last = session.conventions.exports_areas_last;
-    options.warns_of_nothing = may_warn(session, args, &options);
+    options.warns_of_nothing = should_warn_of_left_out(session, args, &options);
     Ok(options)
 }
 

@@ -221,7 +221,7 @@ impl FileSummary<'_> {
             let _ = writeln!(out, "    {name}={value}");
         }
         if let Some(facts) = &summary.data {
-            put_data(&mut out, facts, summary.with_history);
+            put_data_section(&mut out, facts, summary.with_history);
         }
         out
     }
@@ -305,7 +305,7 @@ fn facts_by_kind(facts: &Facts) -> [(&'static str, &'static str, u64, IdBounds);
     [changesets, nodes, ways, relations]
 }
 
-fn put_data(out: &mut String, facts: &Facts, with_history: bool) {
+fn put_data_section(out: &mut String, facts: &Facts, with_history: bool) {
     let _ = writeln!(out, "Data:\n  Bounding box: {}", format_box(&facts.bbox));
     if let Some((first, last)) = facts.timestamps() {
         let _ = writeln!(out, "  Timestamps:\n    First: {}", format_time(first));

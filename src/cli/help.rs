@@ -67,7 +67,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     }
     command.build();
     if args.words.is_empty() {
-        let help = usage::with_groups(command).render_long_help();
+        let help = usage::with_command_list(command).render_long_help();
         return session.answer(&help.to_string());
     }
     for word in &args.words {

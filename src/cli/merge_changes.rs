@@ -47,7 +47,7 @@ fn context(session: &Session, args: &Args) -> Result<Context> {
     if let Some(kind) = args.run.input_format {
         kind.check_changes(session, "-F")?;
     }
-    Ok(args.run.context_of_changes(session))
+    Ok(args.run.context_for_changes(session))
 }
 
 /// Fails if the name of the output has the ending of a data or history file, unless -f gives the format. Under the

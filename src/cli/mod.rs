@@ -253,7 +253,7 @@ impl Rejected {
 /// Returns the definition of the command line under the given conventions.
 fn program(conventions: &'static Conventions) -> clap::Command {
     adapt_values(
-        conventions.adapt(usage::with_groups(Cli::command())),
+        conventions.adapt(usage::with_command_list(Cli::command())),
         conventions,
     )
 }

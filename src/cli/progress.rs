@@ -134,7 +134,7 @@ impl ShownProgress {
 }
 
 /// Formats the remaining time. Until the command ends, the result is at least one second.
-fn time_left(eta: Duration, is_end: bool) -> String {
+fn remaining_time_text(eta: Duration, is_end: bool) -> String {
     let least = Duration::from_secs(u64::from(!is_end));
     format!("{} left", HumanDuration(eta.max(least)))
 }
@@ -148,7 +148,7 @@ fn new_bar() -> ProgressBar {
             // Before the first step, the remaining time cannot be estimated, so it is not shown.
             if state.pos() > 0 {
                 let is_end = state.len().is_some_and(|len| state.pos() >= len);
-                let _ = write!(out, "  {}", time_left(state.eta(), is_end));
+                let _ = write!(out, "  {}", remaining_time_text(state.eta(), is_end));
             }
         };
         bar.set_style(style.with_key("left", left).progress_chars("━╸ "));
@@ -236,10 +236,13 @@ mod tests {
         job.total = 0;
         assert_eq!(job.message(), "tables");
         assert_eq!(
-            time_left(Duration::from_millis(300), false),
+            remaining_time_text(Duration::from_millis(300), false),
             "1 second left"
         );
-        assert_eq!(time_left(Duration::ZERO, true), "0 seconds left");
-        assert_eq!(time_left(Duration::from_secs(5), false), "5 seconds left");
+        assert_eq!(remaining_time_text(Duration::ZERO, true), "0 seconds left");
+        assert_eq!(
+            remaining_time_text(Duration::from_secs(5), false),
+            "5 seconds left"
+        );
     }
 }

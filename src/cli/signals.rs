@@ -27,7 +27,7 @@ pub fn install() {
     // If the handlers cannot be installed, the signals keep their default effect. A signal then ends the process, and a
     // temporary file may remain on a file system without `O_TMPFILE`.
     if let Ok(mut signals) = Signals::new(wanted) {
-        end_on_signal(move || signals.forever().next());
+        spawn_signal_thread(move || signals.forever().next());
     }
 }
 
@@ -37,7 +37,7 @@ pub fn install() {
     let wanted = Arc::new(AtomicBool::new(false));
     if signal_hook::flag::register(SIGINT, wanted.clone()).is_ok() {
         let request = EndRequest(wanted);
-        end_on_signal(move || {
+        spawn_signal_thread(move || {
             while !request.wait(Duration::from_secs(3600)) {}
             Some(SIGINT)
         });
@@ -46,7 +46,7 @@ pub fn install() {
 
 /// Starts a thread that ends the process after a signal. The thread calls `wait`, which must block until a signal
 /// arrives. The thread then removes unfinished outputs and ends the process.
-fn end_on_signal(mut wait: impl FnMut() -> Option<i32> + Send + 'static) {
+fn spawn_signal_thread(mut wait: impl FnMut() -> Option<i32> + Send + 'static) {
     let _ = std::thread::Builder::new()
         .name("signals".into())
         .spawn(move || {

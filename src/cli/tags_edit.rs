@@ -111,7 +111,7 @@ fn parse_region_tag(text: &str) -> Result<RegionTag> {
 }
 
 pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
-    let ctx = args.run.context_of_changes(session);
+    let ctx = args.run.context_for_changes(session);
     let edits = args.parse_edits()?;
     if args.dry_run {
         return preview(session, args, &edits, &ctx);

@@ -99,7 +99,7 @@ impl Args {
 }
 
 pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
-    let ctx = args.run.context_of_changes(session);
+    let ctx = args.run.context_for_changes(session);
     let expressions = args.expressions.parse(session)?;
     if expressions.is_empty() && !session.conventions.filters_changes_as_data {
         bail!("no expression was given: say what to keep, like w/highway, or -e FILE");

@@ -43,7 +43,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
     let options = time_filter::Options {
         input: args.input.clone(),
         output: args.output.options(session)?,
-        when: time_or_period(args)?,
+        when: parse_time_or_period(args)?,
         locations_on_ways: args.locations_on_ways,
         accepts_changes: session.conventions.filters_changes_as_data,
     };
@@ -57,7 +57,7 @@ pub fn run(session: &Session, args: &Args) -> Result<CommandAnswer> {
 }
 
 /// Returns the time or the period that the arguments give.
-fn time_or_period(args: &Args) -> Result<When> {
+fn parse_time_or_period(args: &Args) -> Result<When> {
     let from = match &args.from {
         Some(text) => parse_time(text)?,
         None => SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() as i64,

@@ -288,7 +288,7 @@ impl Args {
     }
 
     /// Returns the command to run after an update; `None` without --exec.
-    fn exec_command(&self, session: &Session) -> Option<Exec> {
+    fn command_after_update(&self, session: &Session) -> Option<Exec> {
         let exec = Exec::new(self.exec.as_ref()?);
         Some(exec.uses_stdout(self.run.json.is_none() && !session.is_call()))
     }
@@ -347,7 +347,7 @@ impl Args {
             .edit(self.edit.as_deref().map_or(Ok(Vec::new()), read_rules)?)
             .keep_days(self.keep_nodes.unwrap_or(apply_changes::KEEP_DAYS))
             .augmented_diffs(self.augmented_diffs(session, file)?)
-            .exec(self.exec_command(session))
+            .exec(self.command_after_update(session))
             .wait(Duration::from_secs(self.wait.unwrap_or(0)))
             .first_pause(self.web.first_pause())
             .patience(self.web.patience()))

@@ -46,7 +46,7 @@ impl<'a> UpdateEvent<'a> {
         }
     }
 
-    fn of_error(session: &Session, file: &Path, error: &anyhow::Error) -> Self {
+    fn from_error(session: &Session, file: &Path, error: &anyhow::Error) -> Self {
         let is_locked = error
             .downcast_ref::<crate::Error>()
             .is_some_and(|error| error.kind() == ErrorKind::Locked);
@@ -118,11 +118,15 @@ impl UpdatedFile<'_> {
             }
             0 => out += ", as the server",
             seconds => {
-                let _ = write!(out, ", {} behind the server", duration(seconds));
+                let _ = write!(out, ", {} behind the server", duration_text(seconds));
             }
         }
         if self.is_check {
-            let _ = write!(out, "; the data is {} old", duration(summary.seconds_old));
+            let _ = write!(
+                out,
+                "; the data is {} old",
+                duration_text(summary.seconds_old)
+            );
         }
         if summary.change_files > 0 {
             let _ = write!(
@@ -155,7 +159,7 @@ impl UpdatedFile<'_> {
 }
 
 /// Formats a time in its two largest units: `3 h 20 min`.
-fn duration(seconds: i64) -> String {
+fn duration_text(seconds: i64) -> String {
     if seconds == 0 {
         return "0 s".into();
     }
@@ -187,6 +191,6 @@ pub fn print_error_event(
     if run.json != Some(JsonForm::Lines) || is_closed {
         return Ok(());
     }
-    let event = UpdateEvent::of_error(session, file, error);
+    let event = UpdateEvent::from_error(session, file, error);
     session.print(&JsonForm::Lines.text(&event)?)
 }

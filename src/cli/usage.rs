@@ -35,7 +35,7 @@ pub fn command_names() -> Vec<String> {
 }
 
 /// Adds the list of all commands to the help of the program.
-pub fn with_groups(command: clap::Command) -> clap::Command {
+pub fn with_command_list(command: clap::Command) -> clap::Command {
     let (mut list, mut last) = (String::new(), "");
     for (purpose, name, about) in listed_commands(&command) {
         if purpose != last {
@@ -61,7 +61,7 @@ pub fn with_groups(command: clap::Command) -> clap::Command {
 /// Converts an error of clap about the command line `words` to a one-line message that names the mistake and how to
 /// correct it. Returns `None` if the user made no mistake, but asked for help or the version.
 pub fn mistake(error: &clap::Error, program: &clap::Command, words: &[OsString]) -> Option<String> {
-    let (command, definition) = command_and_name(program, words);
+    let (command, definition) = resolve_subcommand(program, words);
     let help = if command.is_empty() {
         "see `pbfhogg --help`".to_owned()
     } else {
@@ -112,7 +112,7 @@ pub fn mistake(error: &clap::Error, program: &clap::Command, words: &[OsString])
 
 /// Returns the command to which a command line refers, with its name, such as `inspect tags`. Without a command,
 /// returns the program and an empty name.
-fn command_and_name<'p>(
+fn resolve_subcommand<'p>(
     program: &'p clap::Command,
     words: &[OsString],
 ) -> (String, &'p clap::Command) {

@@ -109,7 +109,7 @@ pub fn for_argument(name: &str, command: &clap::Command, argument: &str) -> Opti
         Some(format!(
             "a box follows -b: `pbfhogg {name} -b {argument} FILE`"
         ))
-    } else if has('p') && is_polygon(argument) {
+    } else if has('p') && is_polygon_file_name(argument) {
         Some(format!(
             "a polygon follows -p: `pbfhogg {name} -p {argument} FILE`"
         ))
@@ -137,7 +137,7 @@ fn is_box(text: &str) -> bool {
         == 4
 }
 
-fn is_polygon(text: &str) -> bool {
+fn is_polygon_file_name(text: &str) -> bool {
     let ending = Path::new(text)
         .extension()
         .and_then(|ending| ending.to_str());

@@ -63,7 +63,7 @@ impl Half {
         points.iter().all(|point| self.has(*point))
     }
 
-    fn add_whole(&mut self, points: Vec<Point>, is_ring: bool) {
+    fn add_whole_line(&mut self, points: Vec<Point>, is_ring: bool) {
         if is_ring {
             self.part.rings.push(points);
         } else {
@@ -73,7 +73,7 @@ impl Half {
 
     /// Adds the parts of a line or a ring that lie in the half. At least one of the points must lie outside of the
     /// half.
-    fn add_cut(&mut self, points: &[Point], is_ring: bool) {
+    fn add_clipped_line(&mut self, points: &[Point], is_ring: bool) {
         let outer = points.iter().position(|point| !self.has(*point));
         let start = outer.filter(|_| is_ring).unwrap_or(0);
         let (after, before) = (&points[start + 1..], &points[..=start]);
@@ -147,7 +147,7 @@ struct ChainEnd {
 impl ChainEnd {
     /// Returns whether the edge of the box is in the area just after the last of `ends`. Returns `None` if the ends
     /// leave this open: at every point, as many chains begin as end.
-    fn is_inside_after_last(ends: &[Self]) -> Option<bool> {
+    fn is_edge_inside_after_ends(ends: &[Self]) -> Option<bool> {
         let groups = ends.chunk_by(|one, other| one.position == other.position);
         let balance = |group: &[Self]| -> i64 {
             let signs = group.iter().map(|end| if end.is_end { 1 } else { -1 });
@@ -266,15 +266,15 @@ impl BoxPart {
             match halves.each_ref().map(|half| half.has_all(&points)) {
                 [true, true] => {
                     let [low, high] = &mut halves;
-                    low.add_whole(points.clone(), is_ring);
-                    high.add_whole(points, is_ring);
+                    low.add_whole_line(points.clone(), is_ring);
+                    high.add_whole_line(points, is_ring);
                 }
                 fits => {
                     for (half, _) in halves.iter_mut().zip(fits).filter(|(_, fits)| !fits) {
-                        half.add_cut(&points, is_ring);
+                        half.add_clipped_line(&points, is_ring);
                     }
                     if let Some((half, _)) = halves.iter_mut().zip(fits).find(|(_, fits)| *fits) {
-                        half.add_whole(points, is_ring);
+                        half.add_whole_line(points, is_ring);
                     }
                 }
             }
@@ -303,9 +303,9 @@ impl BoxPart {
                 let mut half = part.begin_half(rest, axis, is_low);
                 for (points, is_ring) in part.into_lines() {
                     if half.has_all(&points) {
-                        half.add_whole(points, is_ring);
+                        half.add_whole_line(points, is_ring);
                     } else {
-                        half.add_cut(&points, is_ring);
+                        half.add_clipped_line(&points, is_ring);
                     }
                 }
                 part = half.part;
@@ -332,7 +332,7 @@ impl BoxPart {
         // The shared edge begins at this corner.
         let (position, _) = self.corners()[corner];
         let mut part = Self::empty(bounds);
-        part.is_edge_inside = self.is_inside_after(&self.chain_ends(), position);
+        part.is_edge_inside = self.is_edge_inside_after(&self.chain_ends(), position);
         let moved = if is_low { bounds.high } else { bounds.low };
         Half {
             part,
@@ -420,10 +420,10 @@ impl BoxPart {
     }
 
     /// Returns whether the edge of the box is inside of the area directly after a position.
-    fn is_inside_after(&self, ends: &[ChainEnd], position: i64) -> bool {
+    fn is_edge_inside_after(&self, ends: &[ChainEnd], position: i64) -> bool {
         let (before, after) = ends.split_at(ends.partition_point(|end| end.position <= position));
-        let shown = ChainEnd::is_inside_after_last(before)
-            .or_else(|| ChainEnd::is_inside_after_last(after));
+        let shown = ChainEnd::is_edge_inside_after_ends(before)
+            .or_else(|| ChainEnd::is_edge_inside_after_ends(after));
         shown.unwrap_or(self.is_edge_inside)
     }
 }

@@ -4,7 +4,7 @@
 
 use super::border::{Border, BorderPlace};
 use super::clipping::{CoastPiece, PieceEnd};
-use super::path::{CoastPath, match_in_circle};
+use super::path::{CoastPath, match_circular_brackets};
 use super::problem::{CoastProblem, CoastProblemKind, ProblemPlace};
 use crate::geometry::{Point, Rings, doubled_area};
 
@@ -117,7 +117,7 @@ impl BorderWalk {
     /// Matches the exits and the entries along a ring of the border.
     fn match_ends(&mut self, ring: &[Point], border: &Border, ends: &[BorderEnd]) {
         let is_exit: Vec<bool> = ends.iter().map(|end| end.is_exit).collect();
-        for (index, partner) in match_in_circle(&is_exit).into_iter().enumerate() {
+        for (index, partner) in match_circular_brackets(&is_exit).into_iter().enumerate() {
             let (Some(exit), Some(other)) = (ends.get(index), partner) else {
                 continue;
             };

@@ -3,7 +3,7 @@
 use super::path::CoastPath;
 use super::problem::{CoastProblem, CoastProblemKind, ProblemPlace};
 use crate::area::{
-    AreaSegment, Meeting, compare_west_to_east, first_crossing, intersection, meeting,
+    AreaSegment, Meeting, classify_meeting, compare_west_to_east, first_crossing, intersection,
 };
 use crate::geometry::Point;
 use crate::runtime::{Context, sort_unstable_by};
@@ -133,7 +133,7 @@ fn compare_segments(one: &AreaSegment, other: &AreaSegment) -> Ordering {
 }
 
 /// Returns the groups of rings, in the order of their first rings. Adds crossings and overlaps to `problems`.
-pub(super) fn groups_of(
+pub(super) fn group_touching_rings(
     rings: &[CoastPath],
     problems: &mut Vec<CoastProblem>,
     ctx: &Context,
@@ -148,7 +148,7 @@ pub(super) fn groups_of(
         crossings: vec![0; rings.len()],
         reported: Vec::new(),
     };
-    let is_tangled = !contacts.compare_all(ctx);
+    let is_tangled = !contacts.join_touching_rings(ctx);
     contacts.report(problems);
     contacts.into_groups(is_tangled)
 }
@@ -163,7 +163,7 @@ fn has_repeated_point(ring: &CoastPath, ctx: &Context) -> bool {
 impl RingContacts<'_> {
     /// Compares the segments that extend into the same strip of latitudes and whose ranges of longitudes overlap.
     /// Returns `false` if there are too many pairs, and some segments cross.
-    fn compare_all(&mut self, ctx: &Context) -> bool {
+    fn join_touching_rings(&mut self, ctx: &Context) -> bool {
         let mut strips = LatitudeStrips::of(self.rings);
         let most = PAIRS_OF_SEGMENT * segments_of(self.rings).count() as u64 + PAIRS;
         let mut pairs = 0;
@@ -184,11 +184,11 @@ impl RingContacts<'_> {
                 }
             }
         }
-        pairs <= most || !self.join_unless_crossing(ctx)
+        pairs <= most || !self.join_rings_unless_crossing(ctx)
     }
 
     /// Whether any segments cross. If none do, joins the rings that share a point.
-    fn join_unless_crossing(&mut self, ctx: &Context) -> bool {
+    fn join_rings_unless_crossing(&mut self, ctx: &Context) -> bool {
         let mut segments: Vec<AreaSegment> = segments_of(self.rings).collect();
         sort_unstable_by(&mut segments, ctx, compare_segments);
         let is_crossing = first_crossing(&segments).is_some();
@@ -204,7 +204,7 @@ impl RingContacts<'_> {
         if is_apart(one, other) || is_apart(other, one) {
             return;
         }
-        let met = meeting(one, other);
+        let met = classify_meeting(one, other);
         let (ring, other_ring) = (one.way as usize, other.way as usize);
         if met != Meeting::Allowed {
             self.join(ring, other_ring);

@@ -37,7 +37,7 @@ pub(super) fn flag_doubled_ways(ways: &CoastWays, problems: &mut Vec<CoastProble
             opposite.push([first, index]);
         }
     }
-    leave_out_opposite_ways(ways, &opposite, &mut is_left_out);
+    flag_opposite_ways(ways, &opposite, &mut is_left_out);
     is_left_out
 }
 
@@ -54,7 +54,7 @@ fn hash_of(nodes: &[i64]) -> u64 {
 }
 
 /// Leaves out one way of each pair. The ways of a pair have the same nodes in opposite orders.
-fn leave_out_opposite_ways(ways: &CoastWays, pairs: &[[usize; 2]], is_left_out: &mut [bool]) {
+fn flag_opposite_ways(ways: &CoastWays, pairs: &[[usize; 2]], is_left_out: &mut [bool]) {
     if pairs.is_empty() {
         return;
     }

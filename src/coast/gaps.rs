@@ -130,7 +130,7 @@ impl Gaps<'_> {
     fn close(&mut self, problems: &mut Vec<CoastProblem>) {
         for path in 0..self.paths.len() {
             for is_last in [false, true] {
-                self.queue_border(path, is_last);
+                self.queue_nearest_border(path, is_last);
             }
             self.queue_nearest_start(path);
         }
@@ -185,7 +185,7 @@ impl Gaps<'_> {
     }
 
     /// Queues the continuation of an end to the border, if the border is near enough.
-    fn queue_border(&mut self, path: usize, is_last: bool) {
+    fn queue_nearest_border(&mut self, path: usize, is_last: bool) {
         let Some(point) = self.paths[path].end(is_last) else {
             return;
         };

@@ -1,7 +1,7 @@
 //! Joins ways by their nodes.
 
 use super::doubled::flag_doubled_ways;
-use super::path::{CoastPath, Direction, compare_directions, direction, match_in_circle};
+use super::path::{CoastPath, Direction, compare_directions, direction, match_circular_brackets};
 use super::problem::{CoastProblem, CoastProblemKind, ProblemPlace};
 use super::ways::{CoastWay, CoastWays};
 use crate::geometry::Point;
@@ -172,7 +172,7 @@ impl Joints<'_> {
                     next[before.part] = Some(behind.part);
                 }
                 [_] => {}
-                _ => self.join_by_land(at_node, &mut next, problems),
+                _ => self.join_parts_at_node(at_node, &mut next, problems),
             }
         }
         next
@@ -197,7 +197,7 @@ impl Joints<'_> {
     /// Joins the parts that end at a node with the parts that begin at the node. Clockwise from a part that ends, there
     /// is land up to the next part that begins. These two parts are joined. The pairs nest like parentheses, so paths
     /// do not cross at the node.
-    fn join_by_land(
+    fn join_parts_at_node(
         &self,
         ends: &[PartEnd],
         next: &mut [Option<usize>],
@@ -213,7 +213,7 @@ impl Joints<'_> {
             by_direction.then(one_end.is_last.cmp(&other_end.is_last))
         });
         let is_opening: Vec<bool> = ends.iter().map(|(_, end)| !end.is_last).collect();
-        let partners = match_in_circle(&is_opening);
+        let partners = match_circular_brackets(&is_opening);
         for ((_, end), partner) in ends.iter().zip(&partners) {
             if let Some(partner) = partner
                 && end.is_last

@@ -1,11 +1,11 @@
 //! Makes polygons of the land that lies on the left of closed rings.
 
-use super::contacts::{RingGroup, groups_of};
+use super::contacts::{RingGroup, group_touching_rings};
 use super::path::CoastPath;
 use super::problem::{CoastProblem, CoastProblemKind, ProblemPlace};
 use crate::area::{AreaPolygon, AreaSegment, OrderedSweep, compare_west_to_east, polygon_of};
 use crate::error::Result;
-use crate::geometry::{Extent, Point, Rings, doubled_area, region_of_winding};
+use crate::geometry::{Extent, Point, Rings, doubled_area, polygons_with_winding_sign};
 use crate::runtime::{Context, sort_unstable_by};
 use rustc_hash::FxHashMap;
 
@@ -69,7 +69,7 @@ pub(super) fn land_of(
     ctx: &Context,
 ) -> Result<LandPolygons> {
     ctx.cancellation.check()?;
-    let groups = groups_of(&rings, problems, ctx);
+    let groups = group_touching_rings(&rings, problems, ctx);
     ctx.cancellation.check()?;
     let patches = patches_of(groups, &mut rings, problems);
     let below = segments_below(&patches, ctx);
@@ -130,7 +130,7 @@ fn patches_of(
             continue;
         }
         let (is_land, polygons) = if group.has_contacts {
-            region_of_meeting_rings(&group, rings, problems)
+            region_of_intersecting_rings(&group, rings, problems)
         } else {
             region_of_simple_ring(named.and_then(|ring| rings.get_mut(ring)))
         };
@@ -170,15 +170,15 @@ fn region_of_simple_ring(ring: Option<&mut CoastPath>) -> (bool, Vec<Rings>) {
 /// Returns the region of rings that touch or cross, and whether it is land. The rings wind counter-clockwise around
 /// land and clockwise around water. If the rings wind around both land and water, the larger of these two regions is
 /// returned.
-fn region_of_meeting_rings(
+fn region_of_intersecting_rings(
     group: &RingGroup,
     rings: &[CoastPath],
     problems: &mut Vec<CoastProblem>,
 ) -> (bool, Vec<Rings>) {
     let members = || group.rings.iter().filter_map(|ring| rings.get(*ring));
     let contours: Vec<Vec<Point>> = members().map(ring_without_repeated_point).collect();
-    let land = region_of_winding(contours.iter(), false);
-    let water = region_of_winding(contours.iter(), true);
+    let land = polygons_with_winding_sign(contours.iter(), false);
+    let water = polygons_with_winding_sign(contours.iter(), true);
     let area =
         |region: &[Rings]| -> i128 { region.iter().flatten().map(|ring| doubled_area(ring)).sum() };
     let is_land = area(&land) >= area(&water);
@@ -321,7 +321,7 @@ impl Land {
         if is_only_one {
             self.polygon_of[patch] = Some(polygon);
         } else {
-            self.note_segments(&rings, polygon);
+            self.record_segments_of_polygon(&rings, polygon);
         }
         if let Some(polygon) = polygon_of(rings) {
             self.polygons.push(polygon);
@@ -360,7 +360,7 @@ impl Land {
             ring.reverse();
             ring
         }));
-        for rings in region_of_winding(contours.iter(), false) {
+        for rings in polygons_with_winding_sign(contours.iter(), false) {
             let is_frame = rings.first().is_some_and(|outer| {
                 start.is_some_and(|start| {
                     outer.iter().any(|point| {
@@ -371,7 +371,7 @@ impl Land {
             });
             if is_frame {
                 let holes: Rings = rings.into_iter().skip(1).collect();
-                self.note_segments(&holes, around);
+                self.record_segments_of_polygon(&holes, around);
                 self.polygons[around].holes.extend(holes);
             } else {
                 let is_turned = self.is_turned[around];
@@ -381,7 +381,7 @@ impl Land {
     }
 
     /// Records in `polygon_at` that the segments of `rings` bound the land polygon `polygon`.
-    fn note_segments(&mut self, rings: &[Vec<Point>], polygon: usize) {
+    fn record_segments_of_polygon(&mut self, rings: &[Vec<Point>], polygon: usize) {
         for ring in rings {
             for (from, to) in ring.iter().zip(ring.iter().cycle().skip(1)) {
                 let ends = AreaSegment::new(*from, *to, 0).ends();

@@ -62,7 +62,7 @@ impl NearestPlaces {
             .map(to_sphere_point)
             .zip(0..)
             .collect();
-        arrange(&mut items, 0);
+        order_as_kd_tree(&mut items, 0);
         let mut index_of = vec![0; items.len()];
         for (index, (_, number)) in items.iter().enumerate() {
             index_of[*number] = index;
@@ -155,7 +155,7 @@ impl NearestPlaces {
 }
 
 /// Orders items as a k-d tree: the middle item of each range is the root of the range.
-fn arrange(items: &mut [(SpherePoint, usize)], axis: usize) {
+fn order_as_kd_tree(items: &mut [(SpherePoint, usize)], axis: usize) {
     if items.len() < 2 {
         return;
     }
@@ -166,8 +166,8 @@ fn arrange(items: &mut [(SpherePoint, usize)], axis: usize) {
             .then(one.1.cmp(&other.1))
     });
     let (before, behind) = items.split_at_mut(middle);
-    arrange(before, (axis + 1) % 3);
-    arrange(&mut behind[1..], (axis + 1) % 3);
+    order_as_kd_tree(before, (axis + 1) % 3);
+    order_as_kd_tree(&mut behind[1..], (axis + 1) % 3);
 }
 
 #[cfg(test)]

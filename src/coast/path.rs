@@ -1,6 +1,8 @@
 //! Paths of consecutive coastlines.
 
-use crate::geometry::{Point, antimeridian_ends, is_across, longitude_growth};
+use crate::geometry::{
+    Point, antimeridian_ends, is_edge_across_antimeridian, wrapped_longitude_delta,
+};
 use std::cmp::Ordering;
 
 /// A run of consecutive segments of a path that belong to the same way. The run ends where the next span starts.
@@ -140,7 +142,7 @@ impl CoastPath {
     /// Cuts the path where it crosses the antimeridian. A closed path that crosses it is divided into open paths.
     pub(super) fn cut_at_antimeridian(self) -> Vec<Self> {
         let segments = self.points.windows(2).enumerate();
-        let across = segments.filter(|(_, pair)| is_across(pair[0], pair[1]));
+        let across = segments.filter(|(_, pair)| is_edge_across_antimeridian(pair[0], pair[1]));
         let across: Vec<usize> = across.map(|(index, _)| index).collect();
         if across.is_empty() {
             return vec![self];
@@ -179,7 +181,7 @@ pub(super) type Direction = (i64, i64);
 /// Returns the direction from one point to another.
 pub(super) fn direction(from: Point, to: Point) -> Direction {
     let height = i64::from(to.lat_e7) - i64::from(from.lat_e7);
-    (longitude_growth(from, to), height)
+    (wrapped_longitude_delta(from, to), height)
 }
 
 /// Compares directions by their angles, which are measured counter-clockwise from the south.
@@ -192,7 +194,7 @@ pub(super) fn compare_directions(one: &Direction, other: &Direction) -> Ordering
 
 /// Matches the openings and the closings of a circular list as parentheses are matched. Returns, for each item, the
 /// index of its partner.
-pub(super) fn match_in_circle(is_opening: &[bool]) -> Vec<Option<usize>> {
+pub(super) fn match_circular_brackets(is_opening: &[bool]) -> Vec<Option<usize>> {
     let mut partners = vec![None; is_opening.len()];
     let mut open = Vec::new();
     for round in 0..2 {
@@ -285,7 +287,7 @@ mod tests {
     fn openings_and_closings_are_matched_as_parentheses_in_a_circle() {
         let matched = |text: &str| {
             let is_opening: Vec<bool> = text.chars().map(|letter| letter == '(').collect();
-            match_in_circle(&is_opening)
+            match_circular_brackets(&is_opening)
         };
         assert_eq!(matched("()"), [Some(1), Some(0)]);
         assert_eq!(matched(")("), [Some(1), Some(0)]);

@@ -11,7 +11,7 @@ use crate::engine::references::sort_and_dedup;
 use crate::error::{Error, Result};
 use crate::file::PlannedFile;
 use crate::geometry::{
-    AreaIndex, Extent, Point, Polygon, Ring, Rings, Shape, doubled_area, region_of_winding,
+    AreaIndex, Extent, Point, Polygon, Ring, Rings, Shape, doubled_area, polygons_with_winding_sign,
 };
 use crate::osm::{Bbox, ObjectKind};
 use crate::pbf::{BlobEntry, Element};
@@ -113,7 +113,7 @@ fn polygons_of(shape: &Shape) -> Vec<Rings> {
     }
     // The region with positive winding numbers is the union of the polygons: inside a hole, the windings of the hole
     // and of its outer ring cancel each other.
-    region_of_winding(polygons.iter().flatten(), false)
+    polygons_with_winding_sign(polygons.iter().flatten(), false)
 }
 
 /// Whether the bounding boxes of any two polygons overlap, or any polygon has a hole.
@@ -218,7 +218,7 @@ impl Surroundings<'_> {
             let unmet = contours.iter().zip(met).skip(1);
             holes.extend(unmet.filter(|(_, is_met)| !**is_met).map(|(hole, _)| hole));
         }
-        let surfaces = self.surfaces(region, &outers, shown)?;
+        let surfaces = self.surfaces_at_outer_borders(region, &outers, shown)?;
         for ((polygon, _), surface) in outers.iter().zip(&surfaces) {
             if let Some(outer) = region.polygons[*polygon].first()
                 && *surface == Surface::Land
@@ -236,7 +236,7 @@ impl Surroundings<'_> {
     /// polygon, and whether coastlines meet one of its holes. If coastlines meet no hole and the option `inside` is
     /// set, the option decides. Otherwise, a polygon that lies within a ring of land is land. For any other polygon,
     /// the largest ring in it decides. A polygon without rings is land if it contains roads or buildings.
-    fn surfaces(
+    fn surfaces_at_outer_borders(
         &self,
         region: &CoastRegion,
         outers: &[(usize, bool)],

@@ -167,7 +167,7 @@ impl CoastWays {
             return Err(not_current_error(file, cause, ctx));
         }
         let ctx = &context_refusing_repeats(file, &plan, ctx)?;
-        coast.leave_out_repeats();
+        coast.remove_repeated_ways();
         coast.locate(PlannedFile::new(file, &plan, ctx), problems)?;
         coast.report_boundaries(problems);
         Ok((coast, plan))
@@ -185,7 +185,7 @@ impl CoastWays {
     }
 
     /// Keeps only the last of the ways that have the same id. An unsorted file may repeat ids.
-    fn leave_out_repeats(&mut self) {
+    fn remove_repeated_ways(&mut self) {
         let mut ids: Vec<i64> = self.ways.iter().map(|way| way.id).collect();
         let count = ids.len();
         ids = sort_and_dedup(ids);

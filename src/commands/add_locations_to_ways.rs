@@ -178,7 +178,7 @@ pub(crate) fn run_on_file(file: PbfFile, options: &Options, ctx: &Context) -> Re
     let source = PlannedFile::new(&file, &plan, ctx);
     let members = match options.keep_untagged_nodes {
         true => None,
-        false if options.keep_member_nodes => Some(member_nodes(source)?),
+        false if options.keep_member_nodes => Some(read_member_node_ids(source)?),
         false => Some(IdSet::default()),
     };
     let parts = NodeParts::of(&plan.entries);
@@ -217,7 +217,11 @@ pub(crate) fn run_on_file(file: PbfFile, options: &Options, ctx: &Context) -> Re
 
 /// Adds locations to the ways of a file. The result is a temporary file in the directory `scratch`. It has all nodes
 /// and the name of the original file.
-pub(crate) fn located_copy(file: PbfFile, scratch: &Path, ctx: &Context) -> Result<PbfFile> {
+pub(crate) fn copy_with_way_locations(
+    file: PbfFile,
+    scratch: &Path,
+    ctx: &Context,
+) -> Result<PbfFile> {
     let scratch = ScratchFile::create(scratch)?;
     let (original, header) = (file.input.clone(), file.header.clone());
     let output = OutputOptions::new(OutputTarget::Scratch(scratch.clone()));
@@ -230,7 +234,7 @@ pub(crate) fn located_copy(file: PbfFile, scratch: &Path, ctx: &Context) -> Resu
 }
 
 /// Reads the relations, and returns the ids of the nodes that are their members.
-pub(crate) fn member_nodes(source: PlannedFile<'_>) -> Result<IdSet> {
+pub(crate) fn read_member_node_ids(source: PlannedFile<'_>) -> Result<IdSet> {
     let mut members = IdSet::default();
     source
         .scan("members")

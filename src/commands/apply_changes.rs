@@ -223,7 +223,7 @@ pub(crate) fn apply(
     if let Some(filter) = &mut filter {
         filter.filter(base, &mut changes)?;
     }
-    let versions = diffs.write_versions(base, &mut changes)?;
+    let versions = diffs.write_diff_of_all_versions(base, &mut changes)?;
     if let (Some(_), Some(filter)) = (&versions, &mut filter) {
         // The first call of `filter` may have kept changes of an object only because `changes` had an older version of
         // the object. `write_versions` has removed that version.
@@ -242,7 +242,7 @@ pub(crate) fn apply(
     let base = PlannedFile::new(&file, &plan, ctx);
     let located = untagged.map(|untagged| LocatedBase::of(base, untagged));
     let located = located.transpose()?;
-    let nodes = located.as_ref().map(LocatedBase::feature_of_output);
+    let nodes = located.as_ref().map(LocatedBase::output_header_feature);
     let filter = filter.as_deref();
     let (header, header_box) = output_header(&file.header, nodes, &changes, options, filter, ctx);
     let find = |located| {
@@ -299,7 +299,7 @@ fn copy_with_locations(
     scratch: &Path,
     ctx: &Context,
 ) -> Result<(PbfFile, BlobPlan)> {
-    let file = add_locations_to_ways::located_copy(file, scratch, ctx)?;
+    let file = add_locations_to_ways::copy_with_way_locations(file, scratch, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
     Ok((file, plan))
 }
@@ -307,7 +307,7 @@ fn copy_with_locations(
 /// Fails if the base contains deleted versions.
 fn check_no_deleted_versions(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
     let path = file.input.path();
-    if plan.any_has(BlobFlags::DELETED) {
+    if plan.has_entry_with_flag(BlobFlags::DELETED) {
         let cause = "the file holds deleted versions; changes can be applied to current data only";
         return Err(Error::file(path, cause));
     }

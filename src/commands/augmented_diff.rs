@@ -202,7 +202,7 @@ impl AugmentedDiffs {
 
     /// Writes the augmented diff that needs all versions of changes, if there is one. Afterwards, `changes` has only
     /// the newest change of each object. The base must be in canonical order.
-    pub(crate) fn write_versions(
+    pub(crate) fn write_diff_of_all_versions(
         &self,
         source: PlannedFile<'_>,
         changes: &mut ChangeSet,
@@ -445,7 +445,7 @@ fn begin_search<'s, 'c>(
     targets.try_for_each(OutputTarget::check)?;
     let steps = match outputs {
         [Output::ByChangeset(_)] => Steps::by_changeset(changes)?,
-        [Output::ByChangeFile { .. }] => Steps::by_file(changes)?,
+        [Output::ByChangeFile { .. }] => Steps::grouped_by_file(changes)?,
         _ => Steps::default(),
     };
     let scratch = outputs.first().map(|output| output.scratch_directory());
@@ -535,7 +535,7 @@ impl<'b> Base<'b> {
 
 /// Fails if the base is a history file.
 fn check_not_history(file: &PbfFile, plan: &BlobPlan) -> Result<()> {
-    if file.header.has(feature::HISTORY) || plan.any_has(BlobFlags::DELETED) {
+    if file.header.has(feature::HISTORY) || plan.has_entry_with_flag(BlobFlags::DELETED) {
         let error = Error::file(
             file.input.path(),
             "this is a history file: the state before the changes is not one file",

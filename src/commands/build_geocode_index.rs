@@ -10,7 +10,7 @@ mod street_names;
 use crate::engine::IndexType;
 use crate::engine::geometry_pass::{GeometryPass, LocationsInWays, Visits};
 use crate::engine::input;
-use crate::engine::way_locations::{LocateOptions, default_memory};
+use crate::engine::way_locations::{LocateOptions, default_memory_limit};
 use crate::error::{Advice, Error, ErrorKind, Result};
 use crate::file::PbfFile;
 use crate::geocode::{Layer, MANIFEST, Manifest, ROW_KEY, is_container, write_index};
@@ -156,7 +156,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
 /// Returns the default memory limit for locations, in bytes; `None` if the user chose a method.
 fn default_locations_memory(file: &PbfFile, options: &Options) -> Option<u64> {
     let memory = (file.input.len() / 16).max(LEAST_MEMORY);
-    let memory = memory.min(default_memory());
+    let memory = memory.min(default_memory_limit());
     (options.index_type == IndexType::Auto).then_some(memory)
 }
 

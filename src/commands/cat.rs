@@ -278,7 +278,7 @@ fn copy_blobs(
         },
         |(entry, outcome)| {
             match outcome {
-                BlobOutcome::Drop => count_skipped(&entry, sink, ctx),
+                BlobOutcome::Drop => record_skipped_blob(&entry, sink, ctx),
                 BlobOutcome::Copy(_) => repeats.compare_entry(&entry),
                 BlobOutcome::Frames(_) | BlobOutcome::Blocks(_) | BlobOutcome::Insert(_) => {}
             }
@@ -288,7 +288,7 @@ fn copy_blobs(
 }
 
 /// Counts a blob that is left out.
-fn count_skipped(entry: &BlobEntry, sink: &mut Sink, ctx: &Context) {
+fn record_skipped_blob(entry: &BlobEntry, sink: &mut Sink, ctx: &Context) {
     ctx.stats.count_skipped_blob(entry.is_verified());
     sink.count_skipped_blob();
 }
@@ -305,7 +305,9 @@ fn write_cleaned_blobs(
     let rewrite = Rewrite {
         name: "clean",
         file,
-        entries: wanted_entries(file, options, ctx, |entry| count_skipped(entry, sink, ctx))?,
+        entries: wanted_entries(file, options, ctx, |entry| {
+            record_skipped_blob(entry, sink, ctx)
+        })?,
         stays: None,
         write: options.output.encoding(),
     };

@@ -30,7 +30,7 @@ use blob_check::{
     BlobEnds, BlobFindings, KindCheck, OrderRule, StoredLocationUse, ViolationPosition,
 };
 use contents::{ContentFindings, ContentRules};
-use locations::{compare_with_nodes, count_unused_nodes};
+use locations::{compare_locations_with_nodes, count_unused_nodes};
 use problem_file::ProblemWriter;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -199,7 +199,7 @@ fn check_locations(
     if options.full
         && is_each_once
         && form.has_locations()
-        && let Some(found) = compare_with_nodes(source, options.max_listed)?
+        && let Some(found) = compare_locations_with_nodes(source, options.max_listed)?
     {
         summary.locations = Some(found.counts);
         summary.listed_contradictions = found.listed;

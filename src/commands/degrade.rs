@@ -119,7 +119,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     let drops = Drops::choose(&plan, defects.drop);
     let mut entries = plan.entries;
     if defects.unsort {
-        let mut random = Random::seeded(&[BLOBS]);
+        let mut random = Random::from_seed_parts(&[BLOBS]);
         shuffle(&mut entries, &mut random, |entry| entry.offset);
     }
     let mut header = defects.header(&file.header);
@@ -204,7 +204,7 @@ impl BlobChange {
         }
         let mut add = |object: &RawElement<'_>| encoder.add_raw(object, &block.units, &mut strings);
         let mut cursor = block.cursor();
-        let mut random = Random::seeded(&[OBJECTS, entry.number.into()]);
+        let mut random = Random::from_seed_parts(&[OBJECTS, entry.number.into()]);
         match (self.is_shuffled, entry.count as usize <= PORTION) {
             (false, _) => {
                 for position in 0.. {
@@ -230,7 +230,7 @@ impl BlobChange {
             (true, false) => {
                 let mut kept: Vec<u32> = (0..entry.count).filter(|at| is_kept(*at)).collect();
                 shuffle(&mut kept, &mut random, |position| *position);
-                add_in_order(&block, &kept, add)?;
+                visit_objects_at_positions(&block, &kept, add)?;
             }
         }
         encoder.end_block()
@@ -243,7 +243,7 @@ const PORTION: usize = 1_000_000;
 
 /// Calls `add` with the objects of a block at `positions`, in the order of `positions`. The block is walked once for
 /// every [`PORTION`] positions, so that memory does not depend on the number of objects.
-fn add_in_order(
+fn visit_objects_at_positions(
     block: &Block<'_>,
     positions: &[u32],
     mut add: impl FnMut(&RawElement<'_>) -> FormatResult<()>,
@@ -299,7 +299,7 @@ impl Drops {
         });
         let starts = starts.collect();
         let (count, seed) = drop.unwrap_or((0, 0));
-        let mut random = Random::seeded(&[DROPS, seed]);
+        let mut random = Random::from_seed_parts(&[DROPS, seed]);
         // Floyd's algorithm draws distinct indices without retries.
         let mut chosen = FxHashSet::default();
         for last in total.saturating_sub(count)..total {

@@ -475,7 +475,7 @@ fn check_no_repeats(
     }
     for side in sides {
         if let Some(entry) = side.plan.first_continued()
-            && let Some(key) = entry.first_key()
+            && let Some(key) = entry.first_sort_key()
             && options.kinds.contains(key.0)
         {
             let (input, error) = (&side.file.input, cursor::repeated_object_error(key));
@@ -528,7 +528,7 @@ fn plan_merge(
     let mut new_blobs = new.iter().peekable();
     let mut sources: Vec<Source> = Vec::new();
     for old in old {
-        let before = |new: &&&BlobEntry| new.first_key() < old.first_key();
+        let before = |new: &&&BlobEntry| new.first_sort_key() < old.first_sort_key();
         while let Some(new) = new_blobs.next_if(before) {
             sources.push(Source {
                 file: 1,
@@ -536,7 +536,7 @@ fn plan_merge(
             });
         }
         let is_equal = |new: &&&BlobEntry| {
-            may_skip && have_equal_payloads(old, new) && !locations.needs_blob(new)
+            may_skip && have_equal_payloads(old, new) && !locations.must_compare_blob(new)
         };
         match (new_blobs.next_if(is_equal), old.kinds.single()) {
             (Some(equal), Some(kind)) => {

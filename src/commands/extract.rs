@@ -449,7 +449,7 @@ impl ExtractPass<'_> {
         ctx: &Context,
     ) -> Result<FilterOutput> {
         let bounds = self.options.set_bounds.then(|| extract.shape.envelope());
-        let header = header_of(&self.file.header, self.strategy, &extract.header, bounds);
+        let header = extract_header(&self.file.header, self.strategy, &extract.header, bounds);
         let output = match output {
             Some(output) => output,
             None => OpenOutput::open(extract.output.clone(), ctx)?,
@@ -464,7 +464,7 @@ impl ExtractPass<'_> {
 
 /// Returns the header of an extract of the file with the header `whole`. `bounds` is the box to set in the header,
 /// unless `options` set another one.
-pub(crate) fn header_of(
+pub(crate) fn extract_header(
     whole: &HeaderBlock,
     strategy: &Strategy,
     options: &HeaderOptions,

@@ -83,11 +83,11 @@ pub fn at(options: &Options, place: Location) -> Result<(String, bool)> {
     let mut line = Vec::new();
     put_answer(&mut line, options, &index.reverse(place, &options.query)?);
     let text = String::from_utf8(line).map_err(Error::internal)?;
-    Ok((text, looks_swapped(&index.bbox()?, place)))
+    Ok((text, may_have_swapped_lat_lon(&index.bbox()?, place)))
 }
 
 /// Whether a place is not in a box, but would be if its latitude and longitude were swapped.
-fn looks_swapped(bbox: &Bbox, place: Location) -> bool {
+fn may_have_swapped_lat_lon(bbox: &Bbox, place: Location) -> bool {
     let (lat, lon) = (place.lat_e7(), place.lon_e7());
     !bbox.is_empty() && !bbox.contains(lat, lon) && bbox.contains(lon, lat)
 }
@@ -142,8 +142,8 @@ pub fn run(options: &Options, input: impl Read, output: impl Write + Send) -> Re
             input.quotes = job.quotes();
             // The line with the names of the columns does not count as a place, so one more line may be read.
             input.left = input.left.saturating_add(u64::from(job.header.is_some()));
-            let answers = threads.install(|| job.answers_to(&lines))?;
-            job.count_exchanged(&answers, &mut summary);
+            let answers = threads.install(|| job.answer_lines(&lines))?;
+            job.record_swapped_places(&answers, &mut summary);
             job.lines_before += lines.line_break_count();
             job.header = None;
             // Sending fails if the writer has failed, which is reported below.
@@ -221,7 +221,10 @@ struct LookupRun<'o> {
 impl LookupRun<'_> {
     /// Detects the form of the table from the first line that is not blank. Does nothing if the form is already known.
     fn detect_form(&mut self, lines: &InputLines) -> Result<()> {
-        let Some(first) = lines.first_non_blank().filter(|_| self.table.is_none()) else {
+        let Some(first) = lines
+            .first_non_blank_line()
+            .filter(|_| self.table.is_none())
+        else {
             return Ok(());
         };
         let line = lines.get(first);
@@ -253,11 +256,11 @@ impl LookupRun<'_> {
 
     /// Returns the number of a line of the current group, counted from 1 on.
     fn line_number(&self, lines: &InputLines, line: usize) -> u64 {
-        self.lines_before + lines.breaks_before(line) + 1
+        self.lines_before + lines.line_breaks_before(line) + 1
     }
 
     /// Adds the places whose latitude and longitude look swapped to `summary`.
-    fn count_exchanged(&self, answers: &Answers, summary: &mut Summary) {
+    fn record_swapped_places(&self, answers: &Answers, summary: &mut Summary) {
         for line in answers.exchanged.iter().copied() {
             let columns = self.table.as_ref().and_then(|table| table.columns);
             summary.columns = columns.unwrap_or([0, 1]);
@@ -291,7 +294,7 @@ impl LookupRun<'_> {
         if self.options.is_csv {
             // The form of the rows is not known yet, so the line is blank: only blank lines come before the first line
             // of a table.
-            csv::put_blank(out, line);
+            csv::put_blank_line(out, line);
             return;
         }
         match answer {
@@ -303,7 +306,7 @@ impl LookupRun<'_> {
 
     /// Answers lines. Places are looked up in the order of a Hilbert curve, because places near each other use the same
     /// parts of the index. These parts then stay in the processor cache.
-    fn answers_to(&self, lines: &InputLines) -> Result<Answers> {
+    fn answer_lines(&self, lines: &InputLines) -> Result<Answers> {
         let question = |number: usize| -> Question {
             let place = self.place_in(lines.get(number));
             let point = place.as_ref().ok().map(|place| Extent::at((*place).into()));
@@ -331,7 +334,7 @@ impl LookupRun<'_> {
         let answered: Result<Vec<_>> = questions.par_chunks(CHUNK).map(answer).collect();
         let is_exchanged = |(_, number, place): &Question| {
             let place = place.as_ref().ok()?;
-            looks_swapped(&self.bbox, *place).then(|| self.line_number(lines, *number))
+            may_have_swapped_lat_lon(&self.bbox, *place).then(|| self.line_number(lines, *number))
         };
         let mut answers = Answers {
             chunks: Vec::new(),

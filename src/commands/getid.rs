@@ -152,7 +152,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     };
     let plan = BlobPlan::open(&file, needs, ctx)?;
     let (added, parent_ids) =
-        follow_references(options, PlannedFile::new(&file, &plan, ctx), &wanted)?;
+        find_added_and_parent_ids(options, PlannedFile::new(&file, &plan, ctx), &wanted)?;
     let chosen = Chosen::of(&file, &plan, Repeats::Counted, ctx);
     let located = LocatedWays::new_if_needed(options, &file, &plan);
     let sets = [&wanted, &added];
@@ -258,7 +258,7 @@ impl<'f> LocatedWays<'f> {
 
 /// Returns `(added, parents)`. `parents` has the objects that refer to wanted objects. `added` has the objects of
 /// `parents` and the objects that wanted objects refer to. Objects that the options do not ask for are in neither set.
-fn follow_references(
+fn find_added_and_parent_ids(
     options: &Options,
     source: PlannedFile<'_>,
     wanted: &IdSets,

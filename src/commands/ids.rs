@@ -84,7 +84,7 @@ fn read_ids_of_text_file(path: &Path, default: ObjectKind, ids: &mut IdSets) -> 
         }
         let id = match &columns {
             Some(columns) => columns.parse_id(&text, default),
-            None => first_id(&text, default),
+            None => parse_first_id(&text, default),
         };
         if let Some(id) = id.map_err(bad)? {
             ids.insert(id.kind, id.id);
@@ -95,7 +95,7 @@ fn read_ids_of_text_file(path: &Path, default: ObjectKind, ids: &mut IdSets) -> 
 
 /// Returns the id at the start of a line, or in the first two columns of a line of a table; `None` if the line has no
 /// id.
-fn first_id(line: &str, default: ObjectKind) -> Result<Option<ObjectId>, String> {
+fn parse_first_id(line: &str, default: ObjectKind) -> Result<Option<ObjectId>, String> {
     let text = line.split('#').next().unwrap_or_default();
     let mut words = text.split_whitespace();
     let Some(word) = words.next() else {

@@ -385,7 +385,7 @@ fn examine<C: ObjectCounter>(options: &Options, ctx: &Context) -> Result<(Summar
             let source = PlannedFile::new(&file, &plan, ctx);
             let spans = IdSpans::read(source)?;
             let contents = Contents::of_plan(source, &spans)?;
-            let sample = || Ok(compression::sample_of(&plan.entries));
+            let sample = || Ok(compression::pick_sample_entries(&plan.entries));
             let mut found = report(options, &file, contents, census, sample, ctx)?;
             if let Some(extended) = found.extended.as_mut().filter(|_| options.maxima) {
                 extended.find_largest_objects(source)?;
@@ -473,7 +473,7 @@ fn report(
         }),
         anomalies: (asked.anomalies)
             .then(|| anomalies::anomalies_of_file(census.anomalies, is_history)),
-        compression: compression_of(options, file, sample, ctx)?,
+        compression: examine_compression_if_asked(options, file, sample, ctx)?,
         top: None,
         id_ranges: None,
         blob_list: None,
@@ -482,7 +482,7 @@ fn report(
 
 /// Determines how the blobs in the sample are compressed. Returns `None` if [`Options::compression`] is not set, or if
 /// the input is in a text format.
-fn compression_of(
+fn examine_compression_if_asked(
     options: &Options,
     file: &PbfFile,
     sample: impl FnOnce() -> Result<Vec<BlobEntry>>,

@@ -82,7 +82,7 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
     }
     let file = input::open(&options.input, ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Ranges, ctx)?;
-    check_room_for_plan(&plan, &options.index)?;
+    check_free_space_for_plan(&plan, &options.index)?;
     if LocationForm::of(&file, &plan).may_lack_nodes() {
         ctx.warn(format!(
             "{}: ways may store the locations of nodes that are not in the file: the index does not have these nodes",
@@ -104,7 +104,7 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
         |_, block| {
             let (mut nodes, mut negative) = (Vec::new(), 0);
             block.for_each_node(|id, location, _| match u64::try_from(id) {
-                Ok(id) => nodes.push((id, Location::stored_e7(location))),
+                Ok(id) => nodes.push((id, Location::lat_lon_e7_or_undefined(location))),
                 Err(_) => negative += 1,
             })?;
             // The nodes are sorted by id, so that adjacent entries are written together.
@@ -118,7 +118,7 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
             summary.negative += negative;
             for (id, location) in nodes {
                 if id >= index.len {
-                    check_room(&options.index, id, index.len)?;
+                    check_free_space_for_id(&options.index, id, index.len)?;
                 }
                 index.set(id, location).map_err(failed)?;
             }
@@ -132,18 +132,18 @@ pub fn create(options: &Options, ctx: &Context) -> Result<Summary> {
 
 /// Fails if the file system has too little space for an index up to the largest known node id. `plan` shows the node
 /// ids of a blob only if the blob has no other objects. This check comes before anything is written.
-fn check_room_for_plan(plan: &BlobPlan, index: &Path) -> Result<()> {
+fn check_free_space_for_plan(plan: &BlobPlan, index: &Path) -> Result<()> {
     let has = index.metadata().map_or(0, |metadata| metadata.len()) / ENTRY;
     let of_nodes = plan.entries.iter();
     let of_nodes = of_nodes.filter(|entry| entry.kinds.single() == Some(ObjectKind::Node));
     let ids = of_nodes.filter_map(|entry| u64::try_from(entry.max_id).ok());
-    check_room(index, ids.max().unwrap_or(0), has)
+    check_free_space_for_id(index, ids.max().unwrap_or(0), has)
 }
 
 /// Fails if the file system has too little space to extend an index of `has` entries up to the entry of `id` and
 /// [`GROWTH`] entries beyond it. All new entries are written, because a hole in the file would read as the location
 /// 0,0.
-fn check_room(path: &Path, id: u64, has: u64) -> Result<()> {
+fn check_free_space_for_id(path: &Path, id: u64, has: u64) -> Result<()> {
     let entries = id.saturating_add(1 + GROWTH);
     let wanted = entries.saturating_mul(ENTRY);
     let more = entries.saturating_sub(has).saturating_mul(ENTRY);

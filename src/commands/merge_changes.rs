@@ -95,7 +95,7 @@ pub fn run(options: &Options, ctx: &Context) -> Result<Summary> {
     if options.simplify {
         simplify(options, merged, ctx)
     } else {
-        pass_through(options, merged, ctx)
+        write_all_changes(options, merged, ctx)
     }
 }
 
@@ -163,7 +163,7 @@ impl MergedOutput {
 }
 
 /// Writes all changes in the order of the inputs.
-fn pass_through(options: &Options, merged: MergedOutput, ctx: &Context) -> Result<Summary> {
+fn write_all_changes(options: &Options, merged: MergedOutput, ctx: &Context) -> Result<Summary> {
     let inputs = options.inputs.iter().map(|path| Input::open_in(path, ctx));
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
     write_all(options, &inputs, merged, |_| Ok(()), |()| (), ctx)

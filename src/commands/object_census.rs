@@ -43,7 +43,7 @@ impl ObjectCensus {
     /// Creates the counts of a blob. `by_kind` are the counts of its nodes, ways and relations. `further_versions` is
     /// the number of objects that directly follow another version of the same object.
     pub fn of_blob(entry: &BlobEntry, by_kind: [ObjectCounts; 3], further_versions: u64) -> Self {
-        let ends = entry.first_key().zip(entry.last_key());
+        let ends = entry.first_sort_key().zip(entry.last_sort_key());
         Self {
             by_kind,
             further_versions,

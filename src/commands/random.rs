@@ -10,7 +10,7 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 impl Random {
     /// Creates the generator for a combination of parts, for example a seed and an id. Different combinations give
     /// different numbers.
-    pub(in crate::commands) fn seeded(parts: &[u64]) -> Self {
+    pub(in crate::commands) fn from_seed_parts(parts: &[u64]) -> Self {
         let mut random = Self(GOLDEN);
         for part in parts {
             random.0 = random.next().wrapping_add(*part);

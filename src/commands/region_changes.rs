@@ -31,7 +31,7 @@ use crate::runtime::{Context, run_tasks};
 use affected::{Affected, AffectedSearch};
 use before::{Before, copy_changed};
 use membership::Membership;
-use output::{Differing, NewVersions, concerned_ids, write_changes};
+use output::{Differing, NewVersions, possibly_changed_ids_by_region, write_changes};
 use regions::{MAX_STRATEGIES, Regions};
 use rustc_hash::FxHashMap;
 use sorted_file::{NodeHolders, SortedFile};
@@ -171,7 +171,7 @@ fn update_regions(
         Ok(vec![RegionOutcome::CutAnew(reason); count])
     };
     let planet = SortedFile::open(&options.planet, ctx)?;
-    if let Some(obstacle) = planet.obstacle() {
+    if let Some(obstacle) = planet.unusable_reason() {
         return cut_all(format!("{}: {obstacle}", options.planet.display()));
     }
     let given = options.regions.iter();
@@ -347,7 +347,7 @@ impl RegionUpdate<'_> {
         let mut extracts: Vec<(usize, Option<i64>)> = Vec::new();
         for region in self.pending_regions() {
             let extract = self.open_extract(region)?;
-            if let Some(obstacle) = extract.obstacle() {
+            if let Some(obstacle) = extract.unusable_reason() {
                 let path = self.options.regions[region].extract.display();
                 self.mark_to_cut_anew(region, format!("{path}: {obstacle}"));
                 continue;
@@ -361,7 +361,7 @@ impl RegionUpdate<'_> {
             let inside = self.regions.regions_around(&own.shape);
             let has_all = |other: usize| {
                 let strategy = &self.options.regions[other].strategy;
-                inside.contains(&(other as u32)) && strategy.keeps_all_of(&own.strategy)
+                inside.contains(&(other as u32)) && strategy.keeps_superset_of(&own.strategy)
             };
             let larger = extracts.iter().take(position).rev();
             let mut of_time = larger.filter(|(_, other)| other == time);
@@ -406,8 +406,8 @@ impl RegionUpdate<'_> {
         for (region, nodes) in self.nodes_kept_by_ways(undecided, &affected)? {
             membership.keep_nodes(region, &nodes);
         }
-        membership.remove_unchanged(&self.changed);
-        let ids = concerned_ids(&membership, self.regions);
+        membership.remove_unaffected_regions(&self.changed);
+        let ids = possibly_changed_ids_by_region(&membership, self.regions);
         let mut outcomes = self.outcomes_of_large_changes(&ids);
         let mut followed = self.pending_regions();
         followed.retain(|region| outcomes.iter().all(|(other, _)| other != region));
@@ -454,7 +454,7 @@ impl RegionUpdate<'_> {
         let header = |region: &u32| {
             let region = &self.options.regions[*region as usize];
             let whole = &self.planet.file.header;
-            extract::header_of(whole, &region.strategy, &region.header, None)
+            extract::extract_header(whole, &region.strategy, &region.header, None)
         };
         let headers = outputs.iter().map(header);
         let files = objects.write(&self.planet, headers, &self.directory, self.ctx)?;

@@ -119,7 +119,7 @@ impl Options {
             return Err(Error::Usage("no region was given".into()));
         }
         let names = self.regions.iter().map(|region| region.name.as_str());
-        layout::check_names(names.clone()).map_err(Error::Usage)?;
+        layout::check_region_names(names.clone()).map_err(Error::Usage)?;
         let extracts = names.map(|name| RegionLayout::new(&self.directory, name, false).extract);
         let extracts: Vec<OutputTarget> = extracts.map(OutputTarget::file).collect();
         OutputTarget::check_distinct(&extracts, &[&self.planet])

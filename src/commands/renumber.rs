@@ -246,7 +246,7 @@ impl<'f> Renumbering<'f> {
                 orphans.undecided.extend(undecided);
             },
         )?;
-        self.numberings[kind as usize].add_all(fresh.into_set(self.ctx.jobs));
+        self.numberings[kind as usize].assign_new_ids(fresh.into_set(self.ctx.jobs));
         Ok(())
     }
 
@@ -266,7 +266,7 @@ impl<'f> Renumbering<'f> {
         }
         self.numberings
             .iter()
-            .try_for_each(|numbering| numbering.check_range(numbering.len()))?;
+            .try_for_each(|numbering| numbering.check_new_ids_fit(numbering.len()))?;
         Ok(count)
     }
 

@@ -275,7 +275,7 @@ fn divide_block(
     objects_per_blob: usize,
 ) -> FormatResult<Vec<EncodedBlock>> {
     let block = Block::parse(payload)?;
-    if let Some((kind, count)) = block.single_kind()
+    if let Some((kind, count)) = block.single_kind_and_count()
         && before.is_none_or(|before| before + count <= objects_per_blob)
     {
         return Ok(vec![EncodedBlock {

@@ -176,16 +176,16 @@ pub(crate) fn edit(file: &PbfFile, options: &Options, ctx: &Context) -> Result<S
     let passes = if options.drop_untagged { 4 } else { 1 };
     ctx.expect_phases(passes + 3 * regions as u64);
     options.output.target.check()?;
-    let editor = editor_for(file, &options.edits, ctx)?;
+    let editor = build_tag_editor(file, &options.edits, ctx)?;
     if options.drop_untagged {
-        untagged::write_tagged(file, &editor, options, ctx)
+        untagged::write_tagged_objects(file, &editor, options, ctx)
     } else {
         write(file, &editor, options, ctx)
     }
 }
 
 /// Returns the editor for a file. Finds the objects in the regions.
-fn editor_for(file: &PbfFile, edits: &TagEdits, ctx: &Context) -> Result<TagEditor> {
+fn build_tag_editor(file: &PbfFile, edits: &TagEdits, ctx: &Context) -> Result<TagEditor> {
     let mut editor = TagEditor::default();
     if !edits.regions.is_empty() {
         let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
@@ -235,7 +235,7 @@ fn write(file: &PbfFile, editor: &TagEditor, options: &Options, ctx: &Context) -
             if edited.is_empty() {
                 return Ok((Rewritten::No, counts));
             }
-            add_edited(edited, blob.segments, encoder)?;
+            add_edited_block(edited, blob.segments, encoder)?;
             Ok((Rewritten::Yes, counts))
         },
         |more| counts.merge(more),
@@ -249,7 +249,7 @@ fn write(file: &PbfFile, editor: &TagEditor, options: &Options, ctx: &Context) -
 }
 
 /// Adds an edited block to an encoder. A block that is too long for one blob is split.
-fn add_edited(
+fn add_edited_block(
     payload: &[u8],
     segments: Option<Segmented<'_>>,
     encoder: &mut FrameEncoder,
@@ -272,7 +272,7 @@ pub fn preview(input: impl AsRef<Path>, edits: &TagEdits, ctx: &Context) -> Resu
 
 /// Does the same as [`preview`], with an input that is open already.
 pub(crate) fn preview_of(file: &PbfFile, edits: &TagEdits, ctx: &Context) -> Result<Effects> {
-    let editor = editor_for(file, edits, ctx)?;
+    let editor = build_tag_editor(file, edits, ctx)?;
     let prefilter =
         |strings: &StringTable<'_>| BlobDecision::visit_if(editor.may_change_objects_with(strings));
     let scan = PlanningScan {

@@ -198,7 +198,8 @@ fn filter(options: &Options, ctx: &Context) -> Result<WriteSummary> {
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
     let scratch = options.output.target.scratch_directory();
     let (file, plan) = input::sort_if_needed(file, &options.output.encoding(), &scratch, ctx)?;
-    let is_history = file.header.has(feature::HISTORY) || plan.any_has(BlobFlags::DELETED);
+    let is_history =
+        file.header.has(feature::HISTORY) || plan.has_entry_with_flag(BlobFlags::DELETED);
     let is_snapshot = matches!(options.when, When::At(_));
     let counting = Counting::begin(&file, &plan, ctx);
     let ctx = &counting.ctx;
@@ -225,7 +226,8 @@ fn filter(options: &Options, ctx: &Context) -> Result<WriteSummary> {
         select_versions(block, options.when, selection, || continued.next(entry))
     };
     let decide = |entry: &BlobEntry| {
-        let is_single = entry.flags.has(BlobFlags::UNIQUE_IDS) && !continued.may_continue(entry);
+        let is_single =
+            entry.flags.has(BlobFlags::UNIQUE_IDS) && !continued.may_continue_in_next_blob(entry);
         options.when.decide(entry, is_single)
     };
     let written = write_selected(job, decide, select, |()| (), ctx)?;
@@ -298,7 +300,7 @@ impl<'b> Versions<'b> {
 
     /// Returns the next version; `None` at the end of the block.
     fn next(&mut self) -> FormatResult<Option<ObjectVersion>> {
-        let Some(key) = self.objects.next_key()? else {
+        let Some(key) = self.objects.next_sort_key()? else {
             return Ok(None);
         };
         let age = self.objects.version_info()?;
@@ -324,7 +326,7 @@ impl<'f> Continued<'f> {
     fn new(file: &'f PbfFile, plan: &BlobPlan, ctx: &'f Context) -> Self {
         let with_objects = || plan.entries.iter().filter(|entry| entry.count > 0);
         let pairs = with_objects().zip(with_objects().skip(1));
-        let continued = pairs.filter(|(one, next)| one.last_key() >= next.first_key());
+        let continued = pairs.filter(|(one, next)| one.last_sort_key() >= next.first_sort_key());
         Self {
             file,
             ctx,
@@ -333,7 +335,7 @@ impl<'f> Continued<'f> {
     }
 
     /// Whether the last object in the blob of `entry` may have further versions in the next blob.
-    fn may_continue(&self, entry: &BlobEntry) -> bool {
+    fn may_continue_in_next_blob(&self, entry: &BlobEntry) -> bool {
         self.next.contains_key(&entry.offset)
     }
 
@@ -344,7 +346,7 @@ impl<'f> Continued<'f> {
         let mut reader = BlobDecoder::new(&self.file.input, self.ctx);
         // An error in the next blob is reported when that blob itself is processed.
         let payload = reader.payload(next).ok()?;
-        let block = Block::parse_bare(payload).ok()?;
+        let block = Block::parse_without_strings(payload).ok()?;
         Versions::new(&block).next().ok()?
     }
 }

@@ -284,7 +284,7 @@ fn update(
     let follow_up = FollowUp::of(options);
     let position = FilePosition::read(&options.file, ctx)?;
     let caught_up = exec::run_pending_or_warn(follow_up.as_ref(), options, &position, ctx)?;
-    let ladder = servers_for(options, &position, transport, pause)?;
+    let ladder = build_server_ladder(options, &position, transport, pause)?;
     warn_of_state_in_future(&ladder, ctx);
     let Start {
         state: start,
@@ -364,7 +364,7 @@ fn download(
     ctx: &Context,
 ) -> Result<Download> {
     if !legs.is_empty() {
-        check_age(start, options)?;
+        check_data_age(start, options)?;
     }
     let scratch = match &options.goal {
         Goal::File(output) => output.target.scratch_directory(),
@@ -461,7 +461,7 @@ fn warn_of_state_in_future(ladder: &Ladder<'_>, ctx: &Context) {
 }
 
 /// Returns the servers in the options or, if there are none, the server in the header of the file.
-fn servers_for<'t>(
+fn build_server_ladder<'t>(
     options: &Options,
     position: &FilePosition,
     transport: &'t dyn Transport,
@@ -491,7 +491,7 @@ fn servers_for<'t>(
 }
 
 /// Fails if the data is older than [`Options::max_age`].
-fn check_age(start: State, options: &Options) -> Result<()> {
+fn check_data_age(start: State, options: &Options) -> Result<()> {
     let age = seconds_between(start.timestamp, now());
     if age <= options.max_age {
         return Ok(());

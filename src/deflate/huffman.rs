@@ -17,7 +17,7 @@ const CODE_SHIFT: u32 = 16;
 
 /// Sets `codes` to the canonical codes with the lengths in `lens`, at the same indices. Codes of length 0 stay
 /// unchanged.
-pub(crate) fn set_codes(lens: &[u8], codes: &mut [Code]) {
+pub(crate) fn assign_canonical_codes(lens: &[u8], codes: &mut [Code]) {
     let mut next = 0u32;
     for len in 1..=MAX_CODE as u8 {
         next <<= 1;
@@ -50,7 +50,7 @@ pub(crate) struct Tree {
 impl Tree {
     /// Sets `lens` to the code lengths for symbols that occur `counts` times. No code is longer than `most` bits.
     /// `lens` must be all zeros. `lens` and `counts` must have the same length, which is at least 2.
-    pub(crate) fn set_lengths(&mut self, counts: &[u32], most: usize, lens: &mut [u8]) {
+    pub(crate) fn assign_code_lengths(&mut self, counts: &[u32], most: usize, lens: &mut [u8]) {
         self.leaves.clear();
         let occurring = (0u16..).zip(counts).filter(|(_, count)| **count > 0);
         self.leaves
@@ -145,7 +145,7 @@ mod tests {
     fn codes_are_complete_and_as_short_as_possible() {
         let lengths = |counts: &[u32], most| {
             let mut lens = vec![0; counts.len()];
-            Tree::default().set_lengths(counts, most, &mut lens);
+            Tree::default().assign_code_lengths(counts, most, &mut lens);
             lens
         };
         assert_eq!(lengths(&[5, 0, 1, 1, 3], 11), [1, 0, 3, 3, 2]);

@@ -5,7 +5,9 @@
 //! matches, the compressed columns are up to 7 % shorter, and compressing them needs a fifth of the time
 //! (`notes/codec.md`). This encoder returns the bit at which a block ends, which libdeflate does not report.
 
-use super::huffman::{Code, END_OF_BLOCK, LENGTH_ORDER, MAX_CODE, Tree, code_len, set_codes};
+use super::huffman::{
+    Code, END_OF_BLOCK, LENGTH_ORDER, MAX_CODE, Tree, assign_canonical_codes, code_len,
+};
 
 /// The number of symbols of the literal/length alphabet: literals, the end of a block, and match lengths.
 const SYMBOLS: usize = 286;
@@ -43,7 +45,7 @@ impl LiteralEncoder {
     /// block in bits. Returns `None` if `out` is too short. Also returns `None` if many sequences of `bytes` repeat.
     /// Such bytes are likely to become shorter with matches.
     pub(crate) fn encode(&mut self, bytes: &[u8], out: &mut [u8]) -> Option<usize> {
-        if self.repeats.are_many_in(bytes) {
+        if self.repeats.has_many_repeats(bytes) {
             None
         } else {
             self.encode_with(bytes, count_bytes_in_runs(bytes), out)
@@ -75,9 +77,9 @@ impl LiteralEncoder {
         let used = counts.iter().rposition(|count| *count > 0)? + 1;
         let mut lens = [0; SYMBOLS + DISTANCES.len()];
         self.tree
-            .set_lengths(&counts[..used], MAX_CODE, &mut lens[..used]);
+            .assign_code_lengths(&counts[..used], MAX_CODE, &mut lens[..used]);
         let mut codes = [0; SYMBOLS];
-        set_codes(&lens[..used], &mut codes);
+        assign_canonical_codes(&lens[..used], &mut codes);
         let all = used + DISTANCES.len();
         lens[used..all].copy_from_slice(&DISTANCES);
         let mut out = BitWriter {
@@ -106,8 +108,8 @@ impl LiteralEncoder {
         }
         let (mut lens_of_lengths, mut codes) = ([0; 19], [0; 19]);
         self.tree
-            .set_lengths(&counts, MAX_LENGTH_CODE, &mut lens_of_lengths);
-        set_codes(&lens_of_lengths, &mut codes);
+            .assign_code_lengths(&counts, MAX_LENGTH_CODE, &mut lens_of_lengths);
+        assign_canonical_codes(&lens_of_lengths, &mut codes);
         let stored = LENGTH_ORDER
             .iter()
             .rposition(|symbol| lens_of_lengths[*symbol] > 0)?
@@ -198,7 +200,7 @@ impl RepeatedSequences {
     const MIN_SHARE: usize = 8;
 
     /// Whether many sequences of `bytes` repeat, judged by a sample from the middle.
-    fn are_many_in(&mut self, bytes: &[u8]) -> bool {
+    fn has_many_repeats(&mut self, bytes: &[u8]) -> bool {
         let start = bytes.len().saturating_sub(Self::SAMPLE) / 2;
         let sample = &bytes[start..bytes.len().min(start + Self::SAMPLE)];
         self.last.fill(0);

@@ -224,7 +224,7 @@ impl<'b> BlockMatcher<'b> {
 
 /// Whether a filter may select an object of a blob, according to the kinds and ids in its entry.
 pub(crate) fn may_select_in_blob(filter: &ObjectFilter, entry: &BlobEntry) -> bool {
-    let known = (entry.first_key(), entry.last_key());
+    let known = (entry.first_sort_key(), entry.last_sort_key());
     let (true, (Some(first), Some(last))) = (entry.is_indexed(), known) else {
         return true;
     };

@@ -1,6 +1,6 @@
 //! Copies changesets from text inputs that also have nodes, ways or relations. A command that writes every object of
 //! its input as text also writes the changesets. [`put`] writes them before or after the objects, as in the input, and
-//! [`put_sorted`] writes them ordered by id.
+//! [`put_sorted_changesets`] writes them ordered by id.
 
 use super::output_options::{Format, OutputOptions};
 use super::sink::Sink;
@@ -61,7 +61,7 @@ pub(crate) fn put(
 /// Writes the changesets of several text inputs to the output, sorted by id. `files` are the PBF files that were
 /// converted from the inputs. Does nothing if the output format cannot hold changesets. If `once` is set, only the last
 /// of several changesets with the same id is written. All changesets are held in memory.
-pub(crate) fn put_sorted(
+pub(crate) fn put_sorted_changesets(
     files: &[PbfFile],
     once: bool,
     output: &OutputOptions,

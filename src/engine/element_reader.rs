@@ -163,7 +163,7 @@ impl ElementReader {
     pub(crate) fn find_kinds(&self) -> Result<()> {
         if self.selection.needs_kinds()
             && self.found.get().is_none()
-            && let Some(plan) = BlobPlan::of_kinds_by_order(&self.file, &self.ctx)?
+            && let Some(plan) = BlobPlan::open_for_kinds_by_order(&self.file, &self.ctx)?
         {
             let _ = self.found.set(plan.entries);
         }

@@ -77,7 +77,7 @@ impl FilterItem {
         self.copied_to.is_empty() && !self.is_visited
     }
 
-    const fn is_decoded(&self) -> bool {
+    const fn needs_decoding(&self) -> bool {
         self.is_visited || self.is_transformed
     }
 
@@ -95,7 +95,7 @@ impl WorkItem for FilterItem {
     }
 
     fn held_bytes(&self) -> u64 {
-        if self.is_decoded() {
+        if self.needs_decoding() {
             self.entry.input_bytes() * 4
         } else {
             0
@@ -353,7 +353,7 @@ impl<'f> FilteredWriter<'f> {
             items,
             || FilterWorker::new(&pass, encoding),
             |reader, worker, item| {
-                if item.is_decoded() {
+                if item.needs_decoding() {
                     worker.filter(reader, &item, &select)
                 } else {
                     Ok((item.copies(), None))

@@ -21,7 +21,7 @@ impl<F: Fn(ObjectKind, i64, i64) -> bool> IdSearch<F> {
     /// the last id of a range in canonical order. `is_met` must return whether wanted ids may lie in the range.
     pub(crate) fn new(file: &PbfFile, is_met: F, ctx: &Context) -> Result<Self> {
         let named = match file.usable_id_table(ctx)? {
-            Some(table) => table.blob_offsets(&is_met, ctx)?,
+            Some(table) => table.blob_offsets_of_id_ranges(&is_met, ctx)?,
             None => None,
         };
         Ok(Self { is_met, named })

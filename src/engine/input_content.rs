@@ -74,7 +74,7 @@ fn evident_content(file: &PbfFile, ctx: &Context) -> Option<FileContent> {
     if text.is_change {
         return Some(FileContent::Changes);
     }
-    if let Some(stated) = FileContent::stated_by_options(ctx) {
+    if let Some(stated) = FileContent::from_options(ctx) {
         return Some(stated);
     }
     let has_history = file.header.has(feature::HISTORY);
@@ -150,7 +150,7 @@ fn count_deletions(file: &PbfFile, ctx: &Context) -> Result<DeletionCounts> {
         ctx.cancellation.check()?;
         let mut first = None;
         decoder.decode(entry, |payload| {
-            first = deletions.count(&Block::parse_bare(payload)?)?;
+            first = deletions.count(&Block::parse_without_strings(payload)?)?;
             Ok(())
         })?;
         if let Some(key) = first
@@ -158,7 +158,7 @@ fn count_deletions(file: &PbfFile, ctx: &Context) -> Result<DeletionCounts> {
         {
             let mut last = None;
             decoder.decode(&plan.entries[before], |payload| {
-                let block = Block::parse_bare(payload)?;
+                let block = Block::parse_without_strings(payload)?;
                 block.for_each_id(|kind, id| last = Some((kind, id_rank(id))))
             })?;
             if last == Some(key) {
@@ -193,7 +193,7 @@ impl DeletionCounts {
     fn count(&mut self, block: &Block<'_>) -> FormatResult<Option<TypeThenId>> {
         let mut deleted: HashMap<TypeThenId, Deletion> = HashMap::new();
         let (mut objects, mut first) = (block.walk(), None);
-        while let Some(key) = objects.next_key()? {
+        while let Some(key) = objects.next_sort_key()? {
             let info = objects.version_info()?;
             first.get_or_insert(key);
             if info.is_deleted && deleted.len() < MAX_DELETIONS {
@@ -207,7 +207,7 @@ impl DeletionCounts {
             return Ok(None);
         }
         let mut objects = block.walk();
-        while let Some(key) = objects.next_key()? {
+        while let Some(key) = objects.next_sort_key()? {
             if let Some(deletion) = deleted.get_mut(&key) {
                 let version = objects.version_info()?.version_number();
                 deletion.is_known |= version.is_some_and(|version| version < deletion.version);

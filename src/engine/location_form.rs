@@ -28,7 +28,7 @@ pub(crate) enum LocationForm {
 impl LocationForm {
     /// Determines the form of a file from its header and from the entries of its blobs.
     pub(crate) fn of(file: &PbfFile, plan: &BlobPlan) -> Self {
-        Self::of_header(&file.header, plan.any_has(BlobFlags::LOCATIONS))
+        Self::of_header(&file.header, plan.has_entry_with_flag(BlobFlags::LOCATIONS))
     }
 
     /// Determines the form from a header. `has_locations` tells whether a way is known to store locations. The header

@@ -43,7 +43,7 @@ pub(crate) fn put_object(object: &Object<'_>, out: &mut Vec<u8>) {
 }
 
 fn put_location(location: Option<Location>, out: &mut Vec<u8>) {
-    let (lat, lon) = Location::stored_e7(location);
+    let (lat, lon) = Location::lat_lon_e7_or_undefined(location);
     out.extend_from_slice(&lat.to_le_bytes());
     out.extend_from_slice(&lon.to_le_bytes());
 }

@@ -101,8 +101,11 @@ impl PreparedSelection {
             return false;
         }
         if let Some(keys) = &self.keys
-            && let (true, Some(first), Some(last)) =
-                (entry.is_indexed(), entry.first_key(), entry.last_key())
+            && let (true, Some(first), Some(last)) = (
+                entry.is_indexed(),
+                entry.first_sort_key(),
+                entry.last_sort_key(),
+            )
         {
             let from = keys.partition_point(|key| *key < first);
             if keys.get(from).is_none_or(|key| *key > last) {

@@ -36,7 +36,7 @@ impl OutputChunkReader {
     pub(crate) fn decoder_of(&mut self, input: &Input) -> &mut BlobDecoder {
         let new = || BlobDecoder::new(input, &self.ctx);
         let blobs = self.blobs.get_or_insert_with(new);
-        blobs.switch_to(input);
+        blobs.switch_to_input(input);
         blobs
     }
 

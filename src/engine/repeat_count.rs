@@ -26,7 +26,7 @@ impl RepeatCount {
     /// Counts the objects that follow an object with the same kind and id, in a payload in canonical order.
     pub(crate) fn of_payload(payload: &[u8]) -> FormatResult<Self> {
         let mut neighbours = RepeatedNeighbours::default();
-        Block::parse_bare(payload)?
+        Block::parse_without_strings(payload)?
             .for_each_id(|kind, id| neighbours.add_key((kind, id_rank(id))))?;
         Ok(neighbours.found)
     }
@@ -110,7 +110,7 @@ impl ProvenRepeats {
     /// Compares the entry of a blob with the entries that were seen before.
     pub(crate) fn compare_entry(&mut self, entry: &BlobEntry) {
         self.has_deleted |= entry.flags.has(BlobFlags::DELETED);
-        let ends = entry.first_key().zip(entry.last_key());
+        let ends = entry.first_sort_key().zip(entry.last_sort_key());
         let Some((first, last)) = ends.filter(|_| is_scanned(entry) && entry.count > 0) else {
             return;
         };

@@ -136,7 +136,7 @@ pub(crate) fn warn_of_repeated_objects(
         };
         let mut reader = BlobDecoder::new(&file.input, watched);
         for entry in &plan.entries {
-            let ends = [entry.first_key(), entry.last_key()];
+            let ends = [entry.first_sort_key(), entry.last_sort_key()];
             let is_continued = ends.iter().flatten().any(|key| keys.contains(key));
             if has_proven_repeat(entry) || is_continued {
                 reader.payload(entry)?;
@@ -152,8 +152,8 @@ fn first_continued_pair(plan: &BlobPlan) -> Option<[&BlobEntry; 2]> {
     let mut last: Option<&BlobEntry> = None;
     let mut filled = plan.entries.iter().filter(|entry| entry.count > 0);
     filled.find_map(|entry| {
-        let continued = last.filter(|last| last.last_key() == entry.first_key());
-        if last.is_none_or(|last| last.last_key() < entry.last_key()) {
+        let continued = last.filter(|last| last.last_sort_key() == entry.first_sort_key());
+        if last.is_none_or(|last| last.last_sort_key() < entry.last_sort_key()) {
             last = Some(entry);
         }
         continued.map(|continued| [continued, entry])
@@ -164,8 +164,8 @@ fn first_continued_pair(plan: &BlobPlan) -> Option<[&BlobEntry; 2]> {
 fn repeated_ends(plan: &BlobPlan) -> Option<FxHashSet<TypeThenId>> {
     let filled = plan.entries.iter().filter(|entry| entry.count > 0);
     let pairs = filled.clone().zip(filled.skip(1));
-    let same = pairs.filter(|(one, next)| one.last_key() == next.first_key());
-    let keys: FxHashSet<TypeThenId> = same.filter_map(|(one, _)| one.last_key()).collect();
+    let same = pairs.filter(|(one, next)| one.last_sort_key() == next.first_sort_key());
+    let keys: FxHashSet<TypeThenId> = same.filter_map(|(one, _)| one.last_sort_key()).collect();
     let is_any = !keys.is_empty() || plan.entries.iter().any(has_proven_repeat);
     is_any.then_some(keys)
 }
@@ -187,7 +187,7 @@ impl RepeatFindings {
     /// Creates empty findings. Returns `None` if the file is known or stated to be a history or a change file, is known
     /// to have each object once, or has a spatial layout.
     fn of(file: &PbfFile, plan: &BlobPlan, treatment: Repeats, ctx: &Context) -> Option<Self> {
-        let is_history = is_versioned(file, ctx) || plan.any_has(BlobFlags::DELETED);
+        let is_history = is_versioned(file, ctx) || plan.has_entry_with_flag(BlobFlags::DELETED);
         let are_scanned = plan.entries.iter().all(is_scanned);
         let has_each_once = are_scanned && plan.has_each_object_once();
         if is_history || has_each_once || file.has_spatial_layout() {
@@ -226,7 +226,7 @@ impl RepeatFindings {
 
     /// Adds objects that occur again according to the entries of blobs. Does nothing if the file turns out to have
     /// deleted versions.
-    fn add_proven(&self, found: RepeatCount) {
+    fn add_repeats_of_entries(&self, found: RepeatCount) {
         if found.count > 0 && !*self.is_history.get_or_init(|| self.has_deleted()) {
             lock(&self.counted).add(found);
         }
@@ -286,11 +286,16 @@ impl RepeatWatch {
     fn of(file: &PbfFile, plan: &BlobPlan, treatment: Repeats, ctx: &Context) -> Option<Self> {
         let findings = RepeatFindings::of(file, plan, treatment, ctx)?;
         let mut seen = Seen::default();
-        if plan.entries.iter().any(BlobEntry::has_kinds_only) {
+        if plan.entries.iter().any(BlobEntry::has_only_kinds_known) {
             // Blobs with unknown ranges are compared with their neighbours, so the ends of the known ranges are needed.
             let known = plan.entries.iter().filter(|entry| is_scanned(entry));
             seen.ends = known
-                .filter_map(|entry| Some((entry.number, (entry.first_key()?, entry.last_key()?))))
+                .filter_map(|entry| {
+                    Some((
+                        entry.number,
+                        (entry.first_sort_key()?, entry.last_sort_key()?),
+                    ))
+                })
                 .collect();
         }
         Some(Self {
@@ -303,7 +308,7 @@ impl RepeatWatch {
 
     /// Compares the first object of a blob with the last object of the blob before it, and the last object with the
     /// first object of the blob after it. Skips blobs that were not seen yet.
-    fn compare_ends(
+    fn compare_with_neighbour_blobs(
         &self,
         number: u32,
         (first, last): (TypeThenId, TypeThenId),
@@ -362,17 +367,17 @@ impl PayloadWatch for RepeatWatch {
         }
         let mut found = BlobEntry::default();
         scan_ids(payload, &mut found)?;
-        let Some(ends) = found.first_key().zip(found.last_key()) else {
+        let Some(ends) = found.first_sort_key().zip(found.last_sort_key()) else {
             return Ok(());
         };
         let is_strict = found.flags.has(BlobFlags::UNIQUE_IDS);
         if role == BlobRole::Overlapping {
-            return self.add_ids(&Block::parse_bare(payload)?, is_strict);
+            return self.add_ids(&Block::parse_without_strings(payload)?, is_strict);
         }
         if !is_strict {
-            self.find_repeats_within(&Block::parse_bare(payload)?)?;
+            self.find_repeats_within(&Block::parse_without_strings(payload)?)?;
         }
-        self.compare_ends(entry.number, ends)
+        self.compare_with_neighbour_blobs(entry.number, ends)
     }
 }
 
@@ -415,7 +420,7 @@ fn ids_by_kind(block: &Block<'_>) -> FormatResult<[Vec<i64>; 3]> {
 fn blob_roles(entries: &[BlobEntry]) -> FxHashMap<u32, BlobRole> {
     let ranges = entries.iter().filter(|entry| entry.count > 0);
     let mut ranges: Vec<_> = ranges
-        .filter_map(|entry| Some((entry.first_key()?, entry.last_key()?, entry)))
+        .filter_map(|entry| Some((entry.first_sort_key()?, entry.last_sort_key()?, entry)))
         .collect();
     ranges.sort_unstable_by_key(|(first, last, entry)| (*first, *last, entry.number));
     let mut roles = FxHashMap::default();
@@ -486,7 +491,7 @@ impl Chosen {
         if let Some(findings) = &self.findings {
             let mut proven = ProvenRepeats::new(false);
             entries.for_each(|entry| proven.compare_entry(entry));
-            findings.add_proven(proven.proven_repeats());
+            findings.add_repeats_of_entries(proven.proven_repeats());
         }
     }
 

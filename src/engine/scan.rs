@@ -149,7 +149,7 @@ impl<'a> Scan<'a> {
             let block = if with_strings {
                 Block::parse(payload)?
             } else {
-                Block::parse_bare(payload)?
+                Block::parse_without_strings(payload)?
             };
             find(entry, &block)
         };
@@ -205,7 +205,7 @@ impl<'a> Scan<'a> {
                         return found.map_err(|error| reader.error(entry, error));
                     }
                 }
-                let found = Block::parse_bare(stored.payload()?)
+                let found = Block::parse_without_strings(stored.payload()?)
                     .and_then(|block| find(VersionedNodes::Block(&block)));
                 found.map_err(|error| reader.error(entry, error))
             },

@@ -55,7 +55,7 @@ impl Shard {
     /// so a sum over all shards counts each blob once.
     fn starting_blobs(&self) -> impl Iterator<Item = &BlobEntry> {
         let entries = self.sources.iter().map(|source| &source.entry);
-        entries.filter(|entry| self.from.is_none() || entry.first_key() >= self.from)
+        entries.filter(|entry| self.from.is_none() || entry.first_sort_key() >= self.from)
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn have_equal_payloads(one: &BlobEntry, other: &BlobEntry) -> bool {
     hashed(one)
         && hashed(other)
         && (one.hash, one.payload_len, one.count) == (other.hash, other.payload_len, other.count)
-        && (one.first_key(), one.last_key()) == (other.first_key(), other.last_key())
+        && (one.first_sort_key(), one.last_sort_key()) == (other.first_sort_key(), other.last_sort_key())
         // If an id repeats, the next blob may have further versions of the last object. So blobs in which ids may
         // repeat do not count as equal.
         && one.flags.has(BlobFlags::UNIQUE_IDS)
@@ -141,7 +141,7 @@ pub(crate) enum EqualBlobs {
 
 /// Sorts blobs by their first keys. Of adjacent equal blobs, keeps only the one that `equal` selects.
 pub(crate) fn sort_and_drop_equal(mut blobs: Vec<Source>, equal: EqualBlobs) -> Vec<Source> {
-    blobs.sort_by_key(|source| source.entry.first_key());
+    blobs.sort_by_key(|source| source.entry.first_sort_key());
     blobs.dedup_by(|later, kept| {
         let are_equal = have_equal_payloads(&later.entry, &kept.entry);
         if are_equal && equal == EqualBlobs::KeepLast {
@@ -158,15 +158,15 @@ pub(crate) fn plan_steps(blobs: Vec<Source>, shard_bytes: u64) -> Vec<MergeStep>
     let (mut blobs, empty): (Vec<_>, Vec<_>) =
         blobs.into_iter().partition(|source| source.entry.count > 0);
     // The sort is stable, so blobs with the same first key stay in the order of the inputs.
-    blobs.sort_by_key(|source| source.entry.first_key());
+    blobs.sort_by_key(|source| source.entry.first_sort_key());
     let mut steps = Vec::new();
     let mut cluster: Vec<Source> = Vec::new();
     let mut last: Option<TypeThenId> = None;
     for source in blobs {
-        if !cluster.is_empty() && source.entry.first_key() > last {
+        if !cluster.is_empty() && source.entry.first_sort_key() > last {
             push_cluster_steps(std::mem::take(&mut cluster), shard_bytes, &mut steps);
         }
-        last = source.entry.last_key().max(last);
+        last = source.entry.last_sort_key().max(last);
         cluster.push(source);
     }
     push_cluster_steps(cluster, shard_bytes, &mut steps);
@@ -225,7 +225,7 @@ pub(crate) fn cut_into_shards(cluster: Vec<Source>, shard_bytes: u64) -> Vec<Sha
     for (from, until) in starts.zip(ends) {
         let starting = rest
             .iter()
-            .take_while(|source| until.is_none() || source.entry.first_key() < until)
+            .take_while(|source| until.is_none() || source.entry.first_sort_key() < until)
             .count();
         let (here, later) = rest.split_at(starting);
         rest = later;
@@ -233,7 +233,7 @@ pub(crate) fn cut_into_shards(cluster: Vec<Source>, shard_bytes: u64) -> Vec<Sha
         sources.extend_from_slice(here);
         reaching = sources
             .iter()
-            .filter(|source| until.is_some() && source.entry.last_key() >= until)
+            .filter(|source| until.is_some() && source.entry.last_sort_key() >= until)
             .copied()
             .collect();
         shards.push(Shard {
@@ -255,7 +255,9 @@ fn shard_keys(cluster: &[Source], shard_bytes: u64) -> Vec<TypeThenId> {
     let samples = (4096 / cluster.len().max(1)).clamp(2, 32) as u64;
     let mut points: Vec<(TypeThenId, u64)> = Vec::with_capacity(cluster.len() * samples as usize);
     for source in cluster {
-        let (Some(first), Some(last)) = (source.entry.first_key(), source.entry.last_key()) else {
+        let (Some(first), Some(last)) =
+            (source.entry.first_sort_key(), source.entry.last_sort_key())
+        else {
             continue;
         };
         let bytes = u64::from(source.entry.payload_len) / samples;

@@ -181,7 +181,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
     let kept = ResolvedDedupe::of(job.dedupe, &header);
     let mut plans: Vec<BlobPlan> = Vec::with_capacity(files.len());
     for file in &files {
-        match copy_or_plan(job, &files, file, &header, kept, ctx)? {
+        match copy_or_plan_input(job, &files, file, &header, kept, ctx)? {
             CopyAttempt::Sorted(summary) => return Ok(summary),
             CopyAttempt::Unsorted(plan) => plans.push(plan),
         }
@@ -212,10 +212,10 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
     let hints = steps.iter().map(MergeStep::size_hint);
     let hint = hints.fold(SizeHint::default(), SizeHint::and);
     let mut sink = Sink::create(&job.output, header, hint, ctx)?;
-    let repeated = write_steps(job, &inputs, steps, &rules, &mut sink, ctx)?;
-    repeated.warn_of_repeats(only_path(&files), ctx);
+    let repeated = execute_steps(job, &inputs, steps, &rules, &mut sink, ctx)?;
+    repeated.warn_of_repeats(path_of_only_file(&files), ctx);
     if job.changesets {
-        changesets::put_sorted(
+        changesets::put_sorted_changesets(
             &files,
             kept != ResolvedDedupe::All,
             &job.output,
@@ -230,7 +230,7 @@ pub(crate) fn sort_files(files: Vec<PbfFile>, job: &SortJob, ctx: &Context) -> R
 }
 
 /// Plans one of the inputs. If it is the only input and in order, copies it instead.
-fn copy_or_plan(
+fn copy_or_plan_input(
     job: &SortJob,
     files: &[PbfFile],
     file: &PbfFile,
@@ -258,7 +258,7 @@ fn check_order(job: &SortJob, source: PlannedFile<'_>, is_one_of_several: bool) 
     }
     match source.ctx.disorder {
         Disorder::Tell { versions } if is_one_of_several => {
-            order_notices::report_order(source, versions)
+            order_notices::report_order_problems(source, versions)
         }
         Disorder::Accept | Disorder::Refuse | Disorder::Tell { .. } => Ok(()),
     }
@@ -275,11 +275,13 @@ fn should_warn_of_repeats(
     job.tells_repeats
         && kept == ResolvedDedupe::All
         && !files.iter().any(|file| is_versioned(file, ctx))
-        && !plans.iter().any(|plan| plan.any_has(BlobFlags::DELETED))
+        && !plans
+            .iter()
+            .any(|plan| plan.has_entry_with_flag(BlobFlags::DELETED))
 }
 
 /// Returns the path of the only file; `None` if there are several files.
-fn only_path(files: &[PbfFile]) -> Option<&Path> {
+fn path_of_only_file(files: &[PbfFile]) -> Option<&Path> {
     match files {
         [file] => Some(file.input.path()),
         _ => None,
@@ -404,8 +406,8 @@ fn copy_while_sorted(
         || (),
         |reader, (), step| step.resolve(reader),
         |entry| {
-            let in_place = entry.flags.has(kept.unchanged_flag()) && entry.first_key() > last;
-            last = entry.last_key().max(last);
+            let in_place = entry.flags.has(kept.unchanged_flag()) && entry.first_sort_key() > last;
+            last = entry.last_sort_key().max(last);
             entries.push(entry);
             if !in_place {
                 sink = None;
@@ -435,7 +437,7 @@ fn copy_while_sorted(
 }
 
 /// Writes the output step by step. Returns the count of objects that occur again.
-fn write_steps(
+fn execute_steps(
     job: &SortJob,
     inputs: &[&Input],
     steps: Vec<MergeStep>,
@@ -456,7 +458,7 @@ fn write_steps(
         },
         |(sources, encoder), step| match step {
             MergeStep::Copy(source) if rules.locations.may_change(&source.entry) => {
-                let changed = change_locations(sources, encoder, source, rules)?;
+                let changed = update_way_locations(sources, encoder, source, rules)?;
                 Ok((changed, RepeatCount::default()))
             }
             MergeStep::Copy(source) => {
@@ -482,7 +484,7 @@ fn write_steps(
 
 /// Returns the outcome for a blob whose ways may get other locations. The blob is copied if all locations stay the
 /// same.
-fn change_locations(
+fn update_way_locations(
     sources: &mut Sources,
     encoder: &mut FrameEncoder,
     source: Source,

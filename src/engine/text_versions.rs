@@ -41,7 +41,7 @@ pub(super) fn has_unsorted_versions(file: &PbfFile, ctx: &Context) -> Result<boo
         |_| true,
         |_, block| {
             let (mut objects, mut found) = (block.walk(), Vec::new());
-            while let Some(key) = objects.next_key()? {
+            while let Some(key) = objects.next_sort_key()? {
                 if repeated[key.0 as usize].contains(id_from_rank(key.1))
                     && let Some(version) = objects.version_info()?.version_number()
                 {

@@ -62,7 +62,7 @@ struct BlobWays {
 impl BlobWays {
     /// Returns the index into `ways` of a way, and adds the way if it is new. `way` is the index of the way in the
     /// block. It must not be less than the index that was added last.
-    fn slot_of(&mut self, way: usize) -> usize {
+    fn find_or_add_way(&mut self, way: usize) -> usize {
         if self.ways.last() != Some(&way) {
             self.ways.push(way);
         }
@@ -117,7 +117,7 @@ impl WaySearch<'_> {
 
     /// Returns the changes that may concern ways of a blob. Returns no changes if `finds_released` is not set.
     fn changes_of(&self, entry: &BlobEntry) -> &[Change] {
-        match (entry.first_key(), entry.last_key()) {
+        match (entry.first_sort_key(), entry.last_sort_key()) {
             (Some(first), Some(last)) if self.finds_released => {
                 &self.changes.changes()[self.changes.range(first, last)]
             }
@@ -167,7 +167,7 @@ impl WaySearch<'_> {
             let mut is_needed = known.is_none() && self.leaving.contains(*id);
             if self.wanted.contains(*id) {
                 if let Some(known) = known {
-                    let slot = found.slot_of(way);
+                    let slot = found.find_or_add_way(way);
                     found.stored.push((slot, *id, known));
                 }
             } else if let Some(new) = self.moved.get(id) {
@@ -175,11 +175,11 @@ impl WaySearch<'_> {
                 is_needed |= stored.is_none() && new.is_some();
             }
             if is_needed {
-                let slot = found.slot_of(way);
+                let slot = found.find_or_add_way(way);
                 found.needed.push((slot, *id));
             }
             if self.finds_released && known.is_none() {
-                let slot = found.slot_of(way);
+                let slot = found.find_or_add_way(way);
                 found.unlocated.push((slot, *id));
             }
         }

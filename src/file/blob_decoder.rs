@@ -81,7 +81,7 @@ impl BlobDecoder {
     }
 
     /// Switches to another input. All later calls read blobs of `input`.
-    pub(crate) fn switch_to(&mut self, input: &Input) {
+    pub(crate) fn switch_to_input(&mut self, input: &Input) {
         if !self.state.input.is_same_file(input) {
             self.state.input = input.clone();
         }
@@ -288,7 +288,7 @@ impl<'d> CompressedBlob<'d, '_> {
         };
         state.stats.bytes_decoded.add(payload.len() as u64);
         state.stats.blobs_decoded.add(1);
-        check_entry(payload, entry).map_err(bad)?;
+        check_payload_against_entry(payload, entry).map_err(bad)?;
         if let Some(watch) = &state.watch {
             watch.see(input.number(), entry, payload).map_err(bad)?;
         }
@@ -333,7 +333,7 @@ impl<'d> CompressedBlob<'d, '_> {
 }
 
 /// Fails if a payload contradicts an entry.
-pub(super) fn check_entry(payload: &[u8], entry: &BlobEntry) -> FormatResult<()> {
+pub(super) fn check_payload_against_entry(payload: &[u8], entry: &BlobEntry) -> FormatResult<()> {
     if entry.flags.has(BlobFlags::HASHED) && XxHash3_64::oneshot(payload) != entry.hash {
         return Err(stale_index_error("the content differs"));
     }

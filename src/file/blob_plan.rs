@@ -201,7 +201,7 @@ impl BlobPlan {
     }
 
     /// Whether at least one entry has `flag`.
-    pub(crate) fn any_has(&self, flag: BlobFlags) -> bool {
+    pub(crate) fn has_entry_with_flag(&self, flag: BlobFlags) -> bool {
         self.entries.iter().any(|entry| entry.flags.has(flag))
     }
 
@@ -210,27 +210,30 @@ impl BlobPlan {
     /// another version of the last object before it. Such a blob is not out of place, but
     /// [`first_continued`](Self::first_continued) returns it.
     pub fn first_out_of_place(&self) -> Option<&BlobEntry> {
-        self.first_where(|first, last| first < last)
+        self.first_blob_where(|first, last| first < last)
     }
 
     /// Returns the first blob whose first object has the same kind and id as the last object, in canonical order, of
     /// the earlier blobs. The entries do not show whether the versions of that object are in order.
     pub fn first_continued(&self) -> Option<&BlobEntry> {
-        self.first_where(|first, last| first == last)
+        self.first_blob_where(|first, last| first == last)
     }
 
     /// Returns the first blob for which `test` returns `true`. The arguments of `test` are the sort key of the first
     /// object of the blob, and the highest key in the blobs before it. If only the kinds of a blob are known, its first
     /// key counts as the highest possible one, and its last key as the lowest possible one. So blobs that may be in
     /// order are never reported as out of order.
-    fn first_where(&self, test: impl Fn(TypeThenId, TypeThenId) -> bool) -> Option<&BlobEntry> {
+    fn first_blob_where(
+        &self,
+        test: impl Fn(TypeThenId, TypeThenId) -> bool,
+    ) -> Option<&BlobEntry> {
         let mut last: Option<TypeThenId> = None;
         self.entries.iter().find(|entry| {
-            let (first, end) = if entry.has_kinds_only() {
+            let (first, end) = if entry.has_only_kinds_known() {
                 let highest = entry.kinds.first().map(|kind| (kind, u64::MAX));
                 (highest, entry.kinds.last().map(|kind| (kind, u64::MIN)))
             } else {
-                (entry.first_key(), entry.last_key())
+                (entry.first_sort_key(), entry.last_sort_key())
             };
             let is_found = last
                 .zip(first)
@@ -244,7 +247,8 @@ impl BlobPlan {
     pub fn has_each_object_once(&self) -> bool {
         let is_empty = |entry: &BlobEntry| entry.count == 0 && entry.flags.has(BlobFlags::SCANNED);
         let strict = |entry: &BlobEntry| entry.flags.has(BlobFlags::UNIQUE_IDS) || is_empty(entry);
-        self.entries.iter().all(strict) && self.first_where(|first, last| first <= last).is_none()
+        self.entries.iter().all(strict)
+            && self.first_blob_where(|first, last| first <= last).is_none()
     }
 
     /// Fails if the entries show that the objects are out of order and [`Context::disorder`] is [`Disorder::Refuse`].
@@ -277,7 +281,7 @@ impl BlobPlan {
     /// objects, and its entries do not prove that each object occurs only once. If [`Context::disorder`] differs from
     /// [`Disorder::Refuse`], every file with deleted objects is treated as a history file.
     pub(crate) fn is_history(&self, file: &PbfFile, ctx: &Context) -> bool {
-        let has_deleted = self.any_has(BlobFlags::DELETED);
+        let has_deleted = self.has_entry_with_flag(BlobFlags::DELETED);
         let is_accepted = ctx.disorder == Disorder::Refuse || !has_deleted;
         (file.header.has(feature::HISTORY) || has_deleted)
             && !(is_accepted && self.has_each_object_once())

@@ -1,6 +1,6 @@
 //! Reads blobs one by one, from a stream or from a file. A stream is not read ahead.
 
-use super::blob_decoder::check_entry;
+use super::blob_decoder::check_payload_against_entry;
 use crate::error::{Error, FormatError, FormatResult, Result};
 use crate::pbf::{
     Blob, BlobEntry, BlobFlags, BlobHeader, BlobKind, Block, Decompressor, FRAME_PREFIX_LEN,
@@ -207,7 +207,7 @@ impl DataBlob {
             with_payload(&self.body, |payload| Ok(payload.to_vec()))
         };
         let payload = payload.and_then(|payload| {
-            check_entry(&payload, &self.entry)?;
+            check_payload_against_entry(&payload, &self.entry)?;
             Ok(payload)
         });
         Ok(DataBlock {

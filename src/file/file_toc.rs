@@ -30,7 +30,7 @@ impl PbfFile {
         match Toc::parse(table, self.data_start, self.input.len()) {
             Err(problem) => self.reject_toc(&problem),
             Ok(toc) => {
-                if self.check_length(toc.data_end)? {
+                if self.check_file_len_matches(toc.data_end)? {
                     let hosts = Vec::new();
                     self.accept_toc(FoundToc { toc, hosts }, self.input.len());
                     self.drop_copied_tocs()?;
@@ -60,7 +60,7 @@ impl PbfFile {
     /// Uses the table of contents at offset `start`. `file_len` is the size of the file in bytes according to its
     /// header.
     pub(super) fn use_toc_at(&mut self, start: u64, file_len: u64, ctx: &Context) -> Result<()> {
-        if !self.check_length(file_len)? {
+        if !self.check_file_len_matches(file_len)? {
             return Ok(());
         }
         if !(self.data_start..file_len).contains(&start) {
@@ -225,7 +225,7 @@ impl PbfFile {
     /// Whether the file has `expected` bytes, which is its size according to its table of contents or its header. If
     /// the file is longer, sets [`toc_problem`](PbfFile::toc_problem). Fails if the file is shorter, because its end is
     /// missing.
-    fn check_length(&mut self, expected: u64) -> Result<bool> {
+    fn check_file_len_matches(&mut self, expected: u64) -> Result<bool> {
         let found = self.input.len();
         if expected > found {
             return Err(Error::file_of(
@@ -344,7 +344,7 @@ fn is_possible(entry: &BlobEntry) -> bool {
         && entry.frame_len < MAX_BLOB_LEN + MAX_BLOB_HEADER_LEN
         && entry.payload_len <= MAX_PAYLOAD_LEN
         && entry.count <= MAX_PAYLOAD_LEN
-        && entry.first_key() <= entry.last_key()
+        && entry.first_sort_key() <= entry.last_sort_key()
         // An entry without facts about the contents of its blob is refused, because commands would skip the blob.
         && entry.is_indexed()
 }

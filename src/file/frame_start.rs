@@ -109,7 +109,7 @@ impl StartedFrame<'_> {
 /// # Errors
 ///
 /// The file cannot be read, or `check` or `accepts` fails.
-pub(crate) fn search_frame(
+pub(crate) fn find_frame_in_range(
     input: &Input,
     range: Range<u64>,
     mut check: impl FnMut() -> Result<()>,

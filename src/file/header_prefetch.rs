@@ -4,7 +4,7 @@
 //! Several threads therefore walk over later parts of the file concurrently, and discard the headers that they read.
 //! When the walk itself reads these headers again, they are in the page cache.
 
-use super::frame_start::{FrameStart, search_frame};
+use super::frame_start::{FrameStart, find_frame_in_range};
 use super::header_walker::HeaderWalker;
 use crate::error::Result;
 use crate::io::Input;
@@ -65,7 +65,7 @@ impl Drop for HeaderPrefetch {
 /// Reads the headers of the frames that begin in a range of bytes, until `is_over` is set. Ends silently at an error,
 /// because the walk itself will report it.
 fn read_headers(input: &Input, part: Range<u64>, is_over: &AtomicBool) {
-    if let Ok(Some(start)) = find_frame(input, part.start) {
+    if let Ok(Some(start)) = find_data_frame_near(input, part.start) {
         let mut heads = HeaderWalker::new(input, start..part.end);
         while !is_over.load(Ordering::Relaxed) && heads.next().is_some_and(|head| head.is_ok()) {}
     }
@@ -73,12 +73,12 @@ fn read_headers(input: &Input, part: Range<u64>, is_over: &AtomicBool) {
 
 /// Returns the offset of the first data frame at `from` or after it; `None` if there is no frame nearby. Accepts a
 /// frame only if it is followed by a data frame or by the end of the file.
-fn find_frame(input: &Input, from: u64) -> Result<Option<u64>> {
+fn find_data_frame_near(input: &Input, from: u64) -> Result<Option<u64>> {
     let accepts = |offset| match frame_end(input, offset)? {
         Some(end) => Ok(end == input.len() || frame_end(input, end)?.is_some()),
         None => Ok(false),
     };
-    search_frame(input, from..from + SEARCH_LEN, || Ok(()), accepts)
+    find_frame_in_range(input, from..from + SEARCH_LEN, || Ok(()), accepts)
 }
 
 /// Returns the end of the data frame at `offset`; `None` if there is no data frame.
@@ -106,12 +106,12 @@ mod tests {
             .collect();
         for pair in heads.windows(2) {
             for from in [pair[0] + 1, (pair[0] + pair[1]) / 2, pair[1] - 1, pair[1]] {
-                let found = find_frame(&file.input, from).unwrap();
+                let found = find_data_frame_near(&file.input, from).unwrap();
                 assert_eq!(found, Some(pair[1]), "from {from}");
             }
         }
         for from in [heads[heads.len() - 1] + 1, file.input.len() + 5] {
-            assert_eq!(find_frame(&file.input, from).unwrap(), None);
+            assert_eq!(find_data_frame_near(&file.input, from).unwrap(), None);
         }
     }
 }

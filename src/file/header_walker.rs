@@ -44,7 +44,7 @@ impl<'f> HeaderWalker<'f> {
     }
 
     /// Returns the walker with another number for the first frame.
-    pub(super) const fn numbered_from(self, number: u64) -> Self {
+    pub(super) const fn with_first_number(self, number: u64) -> Self {
         Self {
             number: number as u32,
             ..self

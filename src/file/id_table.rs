@@ -159,7 +159,7 @@ impl<'f> IdTable<'f> {
     /// `true`. The arguments of `is_met` are a kind, and the first and the last id of a range in canonical order. A
     /// section is read only if `is_met` returns `true` for the range of all its ids. Warns and returns `None` if a
     /// section is damaged.
-    pub(crate) fn blob_offsets(
+    pub(crate) fn blob_offsets_of_id_ranges(
         &self,
         is_met: impl Fn(ObjectKind, i64, i64) -> bool,
         ctx: &Context,

@@ -18,18 +18,19 @@ impl BlobPlan {
     /// declares canonical order, a binary search finds the blobs at which the kinds change. The search decompresses the
     /// beginnings of about 35 blobs of a planet file, and decodes the blobs in which a kind may end. If two blobs begin
     /// with objects of the same kind, the first of them and all blobs between them are assumed to have this kind only.
-    /// A sample of these blobs is decoded. The entries of the others have [only the kind](BlobEntry::has_kinds_only).
-    /// If a blob turns out to have another kind, decoding it fails later.
-    pub(crate) fn of_kinds(file: &PbfFile, ctx: &Context) -> Result<Self> {
-        match Self::of_kinds_by_order(file, ctx)? {
+    /// A sample of these blobs is decoded. The entries of the others have
+    /// [only the kind](BlobEntry::has_only_kinds_known). If a blob turns out to have another kind, decoding it fails
+    /// later.
+    pub(crate) fn open_for_kinds(file: &PbfFile, ctx: &Context) -> Result<Self> {
+        match Self::open_for_kinds_by_order(file, ctx)? {
             Some(plan) => Ok(plan),
             None => Self::open(file, PlanNeeds::Ranges, ctx),
         }
     }
 
-    /// Does the same as [`of_kinds`](Self::of_kinds) if the header declares canonical order and the file has no table
-    /// of contents. Returns `None` otherwise.
-    pub(crate) fn of_kinds_by_order(file: &PbfFile, ctx: &Context) -> Result<Option<Self>> {
+    /// Does the same as [`open_for_kinds`](Self::open_for_kinds) if the header declares canonical order and the file
+    /// has no table of contents. Returns `None` otherwise.
+    pub(crate) fn open_for_kinds_by_order(file: &PbfFile, ctx: &Context) -> Result<Option<Self>> {
         let is_sorted = file.header.has(feature::SORTED) && !file.header.has(feature::HISTORY);
         if !is_sorted || file.toc.is_some() {
             return Ok(None);
@@ -41,7 +42,7 @@ impl BlobPlan {
         };
         if let Some(last) = search.items.len().checked_sub(1) {
             let (first_kind, last_kind) = (search.first_kind(0)?, search.first_kind(last)?);
-            search.find_kinds_between((0, first_kind), (last, last_kind))?;
+            search.determine_kinds_between((0, first_kind), (last, last_kind))?;
             search.scan(last)?;
             for number in (0..last).step_by((last / SAMPLE).max(SAMPLE_STEP)) {
                 search.scan_sample(number)?;
@@ -64,7 +65,7 @@ struct KindSearch {
 impl KindSearch {
     /// Completes the entries of the blobs from `first` up to, but not including, `last`. Each of these two blobs is
     /// given by its number and the kind of its first object.
-    fn find_kinds_between(
+    fn determine_kinds_between(
         &mut self,
         first: (usize, Option<ObjectKind>),
         last: (usize, Option<ObjectKind>),
@@ -86,8 +87,8 @@ impl KindSearch {
         }
         let middle = first.0.midpoint(last.0);
         let middle = (middle, self.first_kind(middle)?);
-        self.find_kinds_between(first, middle)?;
-        self.find_kinds_between(middle, last)
+        self.determine_kinds_between(first, middle)?;
+        self.determine_kinds_between(middle, last)
     }
 
     /// Returns the kind of the first object of a blob; `None` for an empty blob. Decodes the blob if its beginning does
@@ -112,7 +113,7 @@ impl KindSearch {
     fn scan_sample(&mut self, number: usize) -> Result<()> {
         let item = &mut self.items[number];
         if let PlanItem::Known(entry) = item
-            && entry.has_kinds_only()
+            && entry.has_only_kinds_known()
         {
             *item = PlanItem::Scan(*entry);
         }

@@ -57,7 +57,8 @@ impl OutputBlob {
     /// Returns the box around the locations in ways.
     pub fn box_of_ways(&self, ctx: &Context) -> Result<Bbox> {
         let payload = self.payload(ctx)?;
-        let bbox = Block::parse_bare(&payload).and_then(|block| block.bbox_of_way_locations());
+        let bbox =
+            Block::parse_without_strings(&payload).and_then(|block| block.bbox_of_way_locations());
         bbox.map_err(|error| match self {
             Self::Frame(_) => internal_error(error),
             Self::Copy(input, entry) => {
@@ -67,7 +68,7 @@ impl OutputBlob {
     }
 
     /// Returns the uncompressed payload. Returns `None` if the blob is damaged.
-    fn sound_payload(&self, ctx: &Context) -> Result<Option<Vec<u8>>> {
+    fn payload_if_undamaged(&self, ctx: &Context) -> Result<Option<Vec<u8>>> {
         match self.payload(ctx) {
             Ok(payload) => Ok(Some(payload)),
             Err(Error::Blob { .. }) => Ok(None),
@@ -79,11 +80,12 @@ impl OutputBlob {
     /// for a blob that is damaged or long, has no objects, or has objects of several kinds.
     pub fn as_host(&self, ctx: &Context) -> Result<Option<TableHost>> {
         let entry = self.entry();
-        let payload = self.sound_payload(ctx)?;
+        let payload = self.payload_if_undamaged(ctx)?;
         let Some(payload) = payload.filter(|payload| payload.len() <= MAX_LONG_HOST) else {
             return Ok(None);
         };
-        let host = Block::parse(&payload).and_then(|block| host_of(&block, 0..usize::MAX));
+        let host =
+            Block::parse(&payload).and_then(|block| encode_table_host(&block, 0..usize::MAX));
         let host = host.ok().filter(|host| host.payload.len() <= MAX_LONG_HOST);
         let Some((kind, mut host)) = entry.kinds.single().zip(host) else {
             return Ok(None);
@@ -298,7 +300,7 @@ impl Split {
         is_last: bool,
         ctx: &Context,
     ) -> Result<Option<Self>> {
-        let Some(payload) = blob.sound_payload(ctx)? else {
+        let Some(payload) = blob.payload_if_undamaged(ctx)? else {
             return Ok(None);
         };
         let Ok(block) = Block::parse(&payload) else {
@@ -311,7 +313,7 @@ impl Split {
         let is_small = payload.len() <= MAX_WHOLE_LEN && blob.entry().kinds.single().is_some();
         if wanted == 1
             && is_small
-            && let Ok(host) = host_of(&block, 0..count)
+            && let Ok(host) = encode_table_host(&block, 0..count)
         {
             let (rest, hosts) = (0, vec![host]);
             return Ok(Some(Self {
@@ -327,7 +329,7 @@ impl Split {
             if end - start > MAX_HOST_LEN {
                 return Ok(None);
             }
-            let Ok(host) = host_of(&block, *start..end) else {
+            let Ok(host) = encode_table_host(&block, *start..end) else {
                 return Ok(None);
             };
             hosts.push(host);
@@ -366,7 +368,7 @@ fn starts_of_last_objects(
 }
 
 /// Returns a host with the objects of `block` at the indices in `range`. All these objects must have the same kind.
-fn host_of(block: &Block<'_>, range: Range<usize>) -> FormatResult<TableHost> {
+fn encode_table_host(block: &Block<'_>, range: Range<usize>) -> FormatResult<TableHost> {
     let (mut encoder, mut strings) = (BlockEncoder::default(), SourceStrings::new(&block.strings));
     encoder.set_units(&block.units);
     let (mut objects, mut index) = (block.cursor(), 0);
@@ -374,7 +376,7 @@ fn host_of(block: &Block<'_>, range: Range<usize>) -> FormatResult<TableHost> {
         && let Some(object) = objects.next()?
     {
         if index >= range.start {
-            if object.is_plain_node() {
+            if object.is_node_message() {
                 encoder.write_plain_nodes();
             }
             encoder.add_raw(&object, &mut strings)?;

@@ -31,7 +31,7 @@ pub use blob_stream::{BlobStream, DataBlob, DataBlock};
 pub(crate) use file_part::divide_blobs;
 pub use file_part::{FilePart, Parts};
 pub(crate) use file_toc::read_toc_tail;
-pub(crate) use frame_start::{FrameStart, read_blob_message, search_frame};
+pub(crate) use frame_start::{FrameStart, find_frame_in_range, read_blob_message};
 pub use header_walker::{FrameHead, HeaderWalker};
 pub use pbf_file::PbfFile;
 pub(crate) use pbf_file::{

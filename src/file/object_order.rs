@@ -15,13 +15,13 @@ impl OrderSoFar {
     /// Adds the objects of the next blob.
     pub fn add(&mut self, entry: &BlobEntry) {
         let scanned = entry.flags.has(BlobFlags::SCANNED);
-        let first = entry.first_key();
+        let first = entry.first_sort_key();
         let unsorted = scanned && !entry.flags.has(BlobFlags::SORTED);
         self.broken |= unsorted || (first.is_some() && first < self.last);
         // If `first` equals `last`, the blob may begin with further versions of the last object. Id ranges do not show
         // whether these versions are in order.
         self.unknown |= !scanned || (first.is_some() && first == self.last);
-        self.last = entry.last_key().max(self.last);
+        self.last = entry.last_sort_key().max(self.last);
     }
 
     /// Whether all objects are in canonical order. `None` if no disorder is known, but the order within or between some

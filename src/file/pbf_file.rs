@@ -117,7 +117,7 @@ impl PbfFile {
     /// begin at the start of a frame, whose number in the file is `number`.
     pub(crate) fn frame_entries_in(&self, bytes: Range<u64>, number: u64) -> FrameEntries<'_> {
         let bytes = bytes.start.max(self.data_start)..bytes.end.min(self.data_end);
-        let heads = HeaderWalker::new(&self.input, bytes).numbered_from(number);
+        let heads = HeaderWalker::new(&self.input, bytes).with_first_number(number);
         let entry_of: fn(Result<FrameHead>) -> Result<BlobEntry> =
             |head| head.map(|head| head.indexed.unwrap_or(head.entry));
         heads.map(entry_of)

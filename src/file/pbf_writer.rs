@@ -255,7 +255,7 @@ impl PbfWriter {
     /// Removes and returns the first of the blobs that are held back. Returns `None` if the tables may need all of
     /// them.
     fn pop_writable(&mut self) -> Option<OutputBlob> {
-        let hosts = self.host_count();
+        let hosts = self.toc_host_count();
         if !self.options.has_spatial_layout {
             return self.last.pop_front_if_left(hosts as u64);
         }
@@ -268,7 +268,7 @@ impl PbfWriter {
 
     /// Returns the number of hosts for the table of contents. A host is a blob that has both objects and a part of a
     /// table.
-    fn host_count(&self) -> usize {
+    fn toc_host_count(&self) -> usize {
         // From this number of blobs on, the table has several kilobytes, and is stored in at least two hosts. The last
         // host gets no text of the table, so that the last blob of the file stays short.
         const FEW: usize = 100;
@@ -486,10 +486,10 @@ impl PbfWriter {
         let hosts = if !self.options.toc {
             Vec::new()
         } else if self.options.has_spatial_layout {
-            self.take_whole_hosts()?
+            self.take_last_blobs_as_hosts()?
         } else {
             self.last
-                .take_hosts(self.host_count(), &self.options, &self.ctx)?
+                .take_hosts(self.toc_host_count(), &self.options, &self.ctx)?
         };
         while let Some(blob) = self.last.pop_front() {
             self.write_blob(blob)?;
@@ -517,7 +517,7 @@ impl PbfWriter {
             || None,
             |reader: &mut Option<BlobDecoder>, (entry, input)| {
                 let reader = reader.get_or_insert_with(|| BlobDecoder::new(&input, &self.ctx));
-                reader.switch_to(&input);
+                reader.switch_to_input(&input);
                 reader.payload(&entry).map(drop)
             },
             |()| Ok(()),

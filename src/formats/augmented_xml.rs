@@ -2,9 +2,9 @@
 //! one object.
 
 use super::change_action::ChangeAction;
-use super::numbers::{TimeFormatter, put_e7, put_number};
+use super::numbers::{TimeFormatter, put_decimal_degrees, put_number};
 use super::text_buffer::TextBuffer;
-use super::write_xml::{put_attribute, put_location, put_replaced};
+use super::write_xml::{put_attribute, put_escaped_with_replacement, put_location};
 use crate::osm::{Bbox, Location, ObjectKind};
 use crate::pbf::{Info, Member, Object, ObjectBody};
 use std::num::NonZeroU32;
@@ -123,9 +123,9 @@ impl AugmentedXml {
         self.put_members(augmented, indent, spill);
         for (key, value) in &object.tags {
             self.put_line(indent, "  <tag k=\"");
-            self.inexpressible += put_replaced(&mut self.text, key);
+            self.inexpressible += put_escaped_with_replacement(&mut self.text, key);
             self.text.push_str("\" v=\"");
-            self.inexpressible += put_replaced(&mut self.text, value);
+            self.inexpressible += put_escaped_with_replacement(&mut self.text, value);
             self.text.push_str("\"/>\n");
             self.spill_if_long(spill);
         }
@@ -156,7 +156,7 @@ impl AugmentedXml {
         }
         if let Some(user) = info.user {
             self.text.push_str(" user=\"");
-            self.inexpressible += put_replaced(&mut self.text, user);
+            self.inexpressible += put_escaped_with_replacement(&mut self.text, user);
             self.text.push('"');
         }
         if !info.visible {
@@ -178,7 +178,7 @@ impl AugmentedXml {
         ];
         for (name, value) in edges {
             self.text.push_str(name);
-            put_e7(&mut self.text, value);
+            put_decimal_degrees(&mut self.text, value);
             self.text.push('"');
         }
         self.text.push_str("/>\n");
@@ -225,7 +225,7 @@ impl AugmentedXml {
             self.text.push_str("\" ref=\"");
             put_number(&mut self.text, member.id);
             self.text.push_str("\" role=\"");
-            self.inexpressible += put_replaced(&mut self.text, member.role);
+            self.inexpressible += put_escaped_with_replacement(&mut self.text, member.role);
             self.text.push('"');
             let mut is_open = false;
             if let Some(places) = augmented.places {
@@ -355,7 +355,7 @@ impl XmlAction {
     }
 
     /// Returns the joint effect of this action and of a later one on the same object.
-    pub(crate) fn join_with(self, later: Self) -> Self {
+    pub(crate) fn merge_with_later(self, later: Self) -> Self {
         let Some((kind, id)) = later.object_kind_and_id() else {
             return later;
         };

@@ -17,7 +17,7 @@ use super::document_header::{DocumentHeader, Replication};
 use crate::osm::{Age, Location, ObjectId, ObjectKind, StringPool, TypeThenId, Unversioned};
 use crate::pbf::{Info, Member, Object, ObjectBody};
 use crate::runtime::{Context, sort_by};
-use limits::check_lens;
+use limits::check_lens_fit_u32;
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -277,7 +277,7 @@ impl ChangeSet {
         self.roles.extend(roles);
         self.locations.extend_from_slice(&other.locations);
         let lens = [self.tags.len(), self.refs.len(), self.locations.len()];
-        check_lens(&self.strings, lens)?;
+        check_lens_fit_u32(&self.strings, lens)?;
         let [tags, refs, locations, roles] = starts.map(|start| start as u32);
         self.changes
             .extend(other.changes.iter().map(|change| Change {

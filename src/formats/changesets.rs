@@ -95,8 +95,8 @@ pub fn read_changesets(
 ) -> Result<bool> {
     let text = BufReader::with_capacity(1 << 20, utf8_reader(input)?);
     match format {
-        TextFormat::Opl => read_opl(text, input, &mut take),
-        TextFormat::Osm | TextFormat::OsmChange => read_xml(text, input, &mut take),
+        TextFormat::Opl => read_opl_changesets(text, input, &mut take),
+        TextFormat::Osm | TextFormat::OsmChange => read_xml_changesets(text, input, &mut take),
         // Other formats have no changesets. `true` means that the file has other objects.
         _ => Ok(true),
     }
@@ -116,13 +116,13 @@ pub(crate) fn changeset_header(input: &Input, format: TextFormat) -> Result<Docu
             Ok(Event::Start(root) | Event::Empty(root)) => parse_root_attributes(&root),
             Ok(Event::Eof) => Ok(DocumentHeader::default()),
             Ok(_) => continue,
-            Err(error) => Err(xml_cause::markup_cause(&error)),
+            Err(error) => Err(xml_cause::markup_error_message(&error)),
         };
         return header.map_err(|cause| Error::file(input.path(), cause));
     }
 }
 
-fn read_opl(
+fn read_opl_changesets(
     mut text: impl BufRead,
     input: &Input,
     take: &mut impl FnMut(&Changeset) -> Result<()>,
@@ -143,13 +143,13 @@ fn read_opl(
             has_objects = true;
             continue;
         }
-        let parsed =
-            parse_opl(line).map_err(|cause| Error::in_text(input.path(), (number, 1), cause));
+        let parsed = parse_opl_changeset(line)
+            .map_err(|cause| Error::in_text(input.path(), (number, 1), cause));
         take(&parsed?)?;
     }
 }
 
-pub(super) fn parse_opl(line: &str) -> Result<Changeset, String> {
+pub(super) fn parse_opl_changeset(line: &str) -> Result<Changeset, String> {
     if !line.starts_with('c') {
         return Err("a line begins with n, w, r, c or #".into());
     }
@@ -202,12 +202,12 @@ pub(super) fn parse_opl(line: &str) -> Result<Changeset, String> {
             _ => return Err(format!("'{field}' is no field of a changeset")),
         }
     }
-    found.bbox = bbox_of(sides);
+    found.bbox = bbox_from_sides(sides);
     Ok(found)
 }
 
 /// Returns the bounding box with the given western, southern, eastern and northern edges; `None` if an edge is missing.
-fn bbox_of(sides: [Option<i32>; 4]) -> Option<Bbox> {
+fn bbox_from_sides(sides: [Option<i32>; 4]) -> Option<Bbox> {
     let [min_lon_e7, min_lat_e7, max_lon_e7, max_lat_e7] = sides;
     Some(Bbox {
         min_lat_e7: min_lat_e7?,
@@ -217,7 +217,7 @@ fn bbox_of(sides: [Option<i32>; 4]) -> Option<Bbox> {
     })
 }
 
-fn read_xml(
+fn read_xml_changesets(
     text: impl BufRead,
     input: &Input,
     take: &mut impl FnMut(&Changeset) -> Result<()>,
@@ -227,7 +227,7 @@ fn read_xml(
     loop {
         buffer.clear();
         let event = reader.read_event_into(&mut buffer);
-        let event = event.map_err(|error| xml_cause::markup_cause(&error));
+        let event = event.map_err(|error| xml_cause::markup_error_message(&error));
         let ends = matches!(event, Ok(Event::Eof));
         let parsed = event.and_then(|event| parser.handle_event(&event));
         match parsed {
@@ -286,7 +286,7 @@ impl XmlParser {
             }
             Event::GeneralRef(name) if self.in_text => {
                 let char = name.resolve_char_ref();
-                let char = char.map_err(|error| xml_cause::markup_cause(&error))?;
+                let char = char.map_err(|error| xml_cause::markup_error_message(&error))?;
                 match (char, resolve_predefined_entity(name)) {
                     (Some(char), _) => self.add_text(char.encode_utf8(&mut [0; 4])),
                     (None, Some(text)) => self.add_text(text),
@@ -372,7 +372,7 @@ impl XmlParser {
             Ok(())
         })?;
         found.id = id.ok_or("changeset without id")?;
-        found.bbox = bbox_of(sides);
+        found.bbox = bbox_from_sides(sides);
         self.is_open = true;
         Ok(())
     }

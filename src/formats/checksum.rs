@@ -77,7 +77,7 @@ fn time_bytes(seconds: Option<i64>) -> [u8; 4] {
 }
 
 fn add_location(sum: &mut Hasher, location: Option<Location>) {
-    let (lat_e7, lon_e7) = Location::stored_e7(location);
+    let (lat_e7, lon_e7) = Location::lat_lon_e7_or_undefined(location);
     sum.update(&lon_e7.to_le_bytes());
     sum.update(&lat_e7.to_le_bytes());
 }

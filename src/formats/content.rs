@@ -12,7 +12,7 @@ use std::path::Path;
 
 impl FileContent {
     /// Returns the content that is declared by the options of the run; `None` if the options declare none.
-    pub(crate) const fn stated_by_options(ctx: &Context) -> Option<Self> {
+    pub(crate) const fn from_options(ctx: &Context) -> Option<Self> {
         match (ctx.input_is_change, ctx.input_is_history) {
             (true, _) => Some(Self::Changes),
             (false, true) => Some(Self::History),
@@ -25,7 +25,7 @@ impl FileContent {
     /// for other names, and for a name that does not fit `format`.
     pub(crate) fn of_name(path: &Path, format: Option<TextFormat>) -> Option<Self> {
         let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
-        let (plain, _) = TextCompression::split_name(&name);
+        let (plain, _) = TextCompression::split_extension(&name);
         let name = match format {
             None => name.strip_suffix(".pbf")?,
             Some(format) if format.facts().content.is_none() => {

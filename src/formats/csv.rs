@@ -1,11 +1,11 @@
 //! Writes tables as comma-separated values (RFC 4180). Lines end with a line feed, as other text outputs do.
 
-use super::numbers::{TimeFormatter, put_e7, put_number};
+use super::numbers::{TimeFormatter, put_decimal_degrees, put_number};
 use super::text_buffer::TextBuffer;
 use std::collections::BTreeSet;
 
 /// Appends a field, in quotes if it needs them.
-pub(crate) fn put_field(out: &mut Vec<u8>, text: impl AsRef<[u8]>, separator: u8) {
+pub(crate) fn put_csv_field(out: &mut Vec<u8>, text: impl AsRef<[u8]>, separator: u8) {
     let text = text.as_ref();
     let needs_quotes = |byte: u8| byte == separator || matches!(byte, b'"' | b'\n' | b'\r');
     if text.iter().copied().any(needs_quotes) {
@@ -55,7 +55,7 @@ impl CsvText {
     }
 
     /// Appends a row with the names of columns. Fails if two columns have the same name.
-    pub(super) fn put_distinct_header(&mut self, names: &[&str]) -> Result<(), String> {
+    pub(super) fn put_unique_column_names(&mut self, names: &[&str]) -> Result<(), String> {
         let mut seen = BTreeSet::new();
         if let Some(twice) = names.iter().find(|name| !seen.insert(**name)) {
             return Err(format!("{twice}: two columns would have this name"));
@@ -67,7 +67,7 @@ impl CsvText {
     /// Appends a field of text.
     pub(crate) fn put_text(&mut self, text: Option<&str>) {
         self.put_separator();
-        put_field(&mut self.bytes, text.unwrap_or_default(), b',');
+        put_csv_field(&mut self.bytes, text.unwrap_or_default(), b',');
     }
 
     /// Appends a field that `put` writes, or an empty field if there is no value.
@@ -78,7 +78,7 @@ impl CsvText {
                 self.field.truncate(0);
                 put(&mut self.field, value);
                 self.put_separator();
-                put_field(&mut self.bytes, self.field.bytes(), b',');
+                put_csv_field(&mut self.bytes, self.field.bytes(), b',');
             }
         }
     }
@@ -90,7 +90,7 @@ impl CsvText {
 
     /// Appends a field with a coordinate in degrees.
     pub(crate) fn put_degrees(&mut self, e7: Option<i32>) {
-        self.put_value(e7, put_e7);
+        self.put_value(e7, put_decimal_degrees);
     }
 
     /// Appends a field with a time, which is given in seconds since 1970.

@@ -20,7 +20,7 @@ pub(super) fn utf8_reader(input: &Input) -> Result<Box<dyn Read + Send>> {
     let mut start = Vec::new();
     let read = bytes.by_ref().take(PROBE_LEN).read_to_end(&mut start);
     refuse_compressed_pbf(input, &start)?;
-    let coding = coding_of(&start).map_err(|cause| Error::file(input.path(), cause))?;
+    let coding = detect_coding(&start).map_err(|cause| Error::file(input.path(), cause))?;
     let bytes: Box<dyn Read + Send> = match read {
         Ok(_) => Box::new(Cursor::new(start).chain(bytes)),
         // Passes on the bytes before the error. The next read then fails with the error.
@@ -57,7 +57,7 @@ enum Coding {
 }
 
 /// Determines the conversion of a document that begins with `start`. The error is a message for the user.
-fn coding_of(start: &[u8]) -> Result<Coding, String> {
+fn detect_coding(start: &[u8]) -> Result<Coding, String> {
     let utf16 =
         |encoding: &'static Encoding| Ok(Coding::Other(encoding.new_decoder_with_bom_removal()));
     match start {
@@ -204,7 +204,7 @@ mod tests {
         let mut text = String::new();
         let mut reader = Decoding {
             bytes,
-            coding: coding_of(start).unwrap(),
+            coding: detect_coding(start).unwrap(),
             input: Vec::new(),
             text: Vec::new(),
             at: 0,

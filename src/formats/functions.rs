@@ -62,7 +62,7 @@ pub(super) fn functions(format: TextFormat) -> FormatFunctions {
             parse: |chunk, _, _| opl::parse(chunk),
             lines: |options, visibility| Box::new(CsvRows::new(options, visibility)),
             prologue: |header, _, options| {
-                let visibility = options.visibility_in(header.has(feature::HISTORY));
+                let visibility = options.resolve_visibility(header.has(feature::HISTORY));
                 csv_header(options, visibility)
             },
             epilogue: "",

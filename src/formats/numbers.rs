@@ -65,8 +65,8 @@ fn put_last_eight_digits(out: &mut TextBuffer, number: u64) {
 
 /// Appends a coordinate in units of 1e-7 degree as decimal degrees, without trailing zeros.
 #[inline]
-pub(super) fn put_e7(out: &mut TextBuffer, value_e7: i32) {
-    let (text, len) = e7_text(value_e7);
+pub(super) fn put_decimal_degrees(out: &mut TextBuffer, value_e7: i32) {
+    let (text, len) = decimal_degrees_text(value_e7);
     out.push_ascii(text, len);
 }
 
@@ -93,7 +93,7 @@ const SMALL: [([u8; 3], u8); 1000] = {
 /// Formats a coordinate in units of 1e-7 degree as decimal degrees, without trailing zeros. Returns the text and its
 /// length, at most 12 bytes.
 #[inline(always)]
-pub(super) fn e7_text(value_e7: i32) -> ([u8; 16], usize) {
+pub(super) fn decimal_degrees_text(value_e7: i32) -> ([u8; 16], usize) {
     const ONE: u32 = DECIMICRO_PER_DEGREE as u32;
     let value = value_e7.unsigned_abs();
     let ([first, second, third], len) = SMALL[(value / ONE) as usize];
@@ -196,7 +196,7 @@ mod tests {
         .into_iter()
         .chain((0..10_000).map(|number| number * 180_017 - 900_000_000))
         {
-            put_e7(&mut text, value);
+            put_decimal_degrees(&mut text, value);
             assert_eq!(text.take(), format_e7(value));
         }
     }

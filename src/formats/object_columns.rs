@@ -35,7 +35,7 @@ impl ObjectView<'_> {
     }
 
     /// Appends the ids of the nodes of a way. Returns whether the object is a way.
-    fn put_refs(&self, out: &mut Vec<i64>) -> bool {
+    fn put_refs_if_way(&self, out: &mut Vec<i64>) -> bool {
         match self {
             Self::Stored(Element::Way(way)) => out.extend(way.refs()),
             Self::Changed(_, object) => match &object.body {
@@ -134,7 +134,7 @@ pub const OBJECT_COLUMNS: [ObjectColumn; 15] = {
         ObjectColumn::TAGS,
         ObjectColumn::optional("lat", Degrees(|row| Some(row.location()?.lat_e7()))),
         ObjectColumn::optional("lon", Degrees(|row| Some(row.location()?.lon_e7()))),
-        ObjectColumn::optional("refs", Refs(|row, out| row.put_refs(out))),
+        ObjectColumn::optional("refs", Refs(|row, out| row.put_refs_if_way(out))),
         ObjectColumn::optional("locations", Locations(|row, out| row.put_locations(out))),
         ObjectColumn::optional("members", Members(|row| row.members())),
     ]

@@ -65,7 +65,7 @@ impl ObjectText {
     /// Creates an empty buffer for text with the given options. `is_history` tells whether the objects are from a
     /// history file.
     pub(crate) fn new(options: &TextOptions, is_history: bool) -> Self {
-        let visibility = options.visibility_in(is_history);
+        let visibility = options.resolve_visibility(is_history);
         Self {
             lines: (functions(options.format).lines)(options, visibility),
             encoder: TextEncoder::new(options.compression),

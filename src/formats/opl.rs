@@ -3,7 +3,7 @@
 
 use super::change_action::ChangeAction;
 use super::change_set::{ChangeSet, Draft};
-use super::changesets::parse_opl as parse_changeset;
+use super::changesets::parse_opl_changeset as parse_changeset;
 use super::opl_fields::{decode_escapes, non_empty, parse_degrees, parse_number};
 use super::text_chunks::{TextChunk, TextDamage, lines};
 use crate::osm::{Location, ObjectKind, parse_timestamp};

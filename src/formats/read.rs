@@ -161,7 +161,7 @@ impl ObjectSource {
             InputChunk::Objects(objects) => *objects,
             InputChunk::Blob(entry) => {
                 let decoder = decoder.get_or_insert_with(|| BlobDecoder::new(&self.input, ctx));
-                decoder.switch_to(&self.input);
+                decoder.switch_to_input(&self.input);
                 let mut taken = Ok(());
                 decoder.decode(&entry, |payload| {
                     ChangeSet::read_block(payload, |set| {
@@ -232,7 +232,7 @@ enum Chunks<'f> {
 impl Chunks<'_> {
     /// Opens a file that is not PBF. Warnings go to `ctx`.
     fn open(input: &Input, format: TextFormat, ctx: Option<&Context>) -> Result<Self> {
-        Ok(match o5m::chunks_of(input, format, ctx)? {
+        Ok(match o5m::open_o5m_chunks(input, format, ctx)? {
             Some(chunks) => Self::O5m(Box::new(chunks)),
             None => Self::Text(Box::new(TextChunks::new(input, format)?), format),
         })
@@ -480,7 +480,7 @@ pub(super) fn read_state_file(path: &Path) -> Option<Replication> {
     }
     stem.as_mut_os_string().push(".state.txt");
     let text = std::fs::read_to_string(stem).ok()?;
-    let (sequence, timestamp) = crate::replication::sequence_and_time(&text);
+    let (sequence, timestamp) = crate::replication::parse_sequence_and_time(&text);
     Some(Replication {
         sequence,
         timestamp,

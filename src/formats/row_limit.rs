@@ -64,7 +64,7 @@ pub(crate) fn tags_size<'t>(tags: impl Iterator<Item = (&'t str, &'t str)>) -> u
 }
 
 /// Returns the size of the name of the user in bytes.
-pub(crate) fn user_size(info: &Info<'_>) -> u64 {
+pub(crate) fn user_name_size(info: &Info<'_>) -> u64 {
     info.user.map_or(0, |user| user.len() as u64)
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn feature_size(feature: &Feature<'_>) -> u64 {
             rings.map(|ring| line(ring.len())).sum()
         }
     };
-    geometry + tags_size(feature.tags.iter().copied()) + user_size(&feature.info)
+    geometry + tags_size(feature.tags.iter().copied()) + user_name_size(&feature.info)
 }
 
 /// Returns the size of a row with all parts of an object, in bytes.
@@ -93,7 +93,7 @@ fn object_size(element: &Element<'_>) -> u64 {
             roles.map(|role| PART + role).sum()
         }
     };
-    lists + tags_size(element.tags()) + user_size(&element.info())
+    lists + tags_size(element.tags()) + user_name_size(&element.info())
 }
 
 /// The objects that were left out because their features or rows would be too large.

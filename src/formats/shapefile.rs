@@ -201,9 +201,9 @@ impl ShapefileWriter {
             columns,
             shapes: begin(shp, &[0; HEADER_LEN])?,
             index: begin(shx, &[0; HEADER_LEN])?,
-            table: begin(dbf, &table_header(columns, 0))?,
+            table: begin(dbf, &dbase_table_header(columns, 0))?,
             others: vec![
-                begin(prj, projection_text(projection).as_bytes())?,
+                begin(prj, projection_wkt(projection).as_bytes())?,
                 begin(cpg, b"UTF-8")?,
             ],
             count: 0,
@@ -263,7 +263,7 @@ impl ShapefileWriter {
             file.replace_start(&header)?;
         }
         self.table
-            .replace_start(&table_header(self.columns, self.count))?;
+            .replace_start(&dbase_table_header(self.columns, self.count))?;
         let files = [self.shapes, self.index, self.table];
         Ok(files.into_iter().chain(self.others).collect())
     }
@@ -271,7 +271,7 @@ impl ShapefileWriter {
 
 /// Returns the header of a table in dBASE III. Its date is always 1 January 2000, so that equal tables give identical
 /// files.
-fn table_header(columns: ShapeColumns, rows: u32) -> Vec<u8> {
+fn dbase_table_header(columns: ShapeColumns, rows: u32) -> Vec<u8> {
     let names = columns.names();
     let header_len = (COLUMN_LEN * (names.len() + 1) + 1) as u16;
     let row_len = (1 + VALUE_LEN * names.len()) as u16;
@@ -292,7 +292,7 @@ fn table_header(columns: ShapeColumns, rows: u32) -> Vec<u8> {
 }
 
 /// Returns the text of `.prj`: the coordinate reference system as well-known text.
-pub(crate) fn projection_text(projection: Projection) -> String {
+pub(crate) fn projection_wkt(projection: Projection) -> String {
     const DEGREES: &str = "GEOGCS[\"GCS_WGS_1984\",DATUM[\"D_WGS_1984\",\
         SPHEROID[\"WGS_1984\",6378137.0,298.257223563]],PRIMEM[\"Greenwich\",0.0],\
         UNIT[\"Degree\",0.0174532925199433]]";

@@ -3,7 +3,7 @@
 use super::change_set::ChangeSet;
 use super::encoding::utf8_reader;
 use crate::error::{Error, Result};
-use crate::io::{Input, count_to_end};
+use crate::io::{Input, count_remaining_bytes};
 use crate::osm::TextFormat;
 use memchr::{memchr, memchr_iter, memchr3, memmem, memrchr};
 use std::io::Read;
@@ -177,7 +177,7 @@ impl TextChunks {
                 let failed = self.error_at_end(cause);
                 if self.salvages {
                     let chunk = self.last_chunk(Some(failed));
-                    self.start += len + count_to_end(&mut self.reader);
+                    self.start += len + count_remaining_bytes(&mut self.reader);
                     return Ok(chunk);
                 }
                 return Err(failed);
@@ -308,7 +308,7 @@ impl XmlCutter {
     }
 
     fn find_cut(&mut self, text: &[u8]) -> Option<usize> {
-        while let Some(end) = self.read_markup(text) {
+        while let Some(end) = self.find_markup_end(text) {
             self.at = end;
         }
         let (cut, section) = self.cut.take()?;
@@ -318,7 +318,7 @@ impl XmlCutter {
     }
 
     /// Reads the next part of markup and returns the offset of its end; `None` if it is not complete yet.
-    fn read_markup(&mut self, text: &[u8]) -> Option<usize> {
+    fn find_markup_end(&mut self, text: &[u8]) -> Option<usize> {
         let rest = text.get(self.at..)?;
         let Some(start) = memchr(b'<', rest) else {
             self.at = text.len();

@@ -33,7 +33,7 @@ impl TextCompression {
 
     /// Returns the name of a file or of a format without the ending of its compression, and the compression. The name
     /// must be in lower case.
-    pub(crate) fn split_name(name: &str) -> (&str, Self) {
+    pub(crate) fn split_extension(name: &str) -> (&str, Self) {
         let endings = [
             (".gz", Self::Gzip),
             (".bz2", Self::Bzip2),

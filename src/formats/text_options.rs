@@ -57,7 +57,7 @@ impl TextOptions {
     }
 
     /// Returns the objects that get the attribute `visible`. `is_history` tells whether they are from a history file.
-    pub(super) fn visibility_in(&self, is_history: bool) -> Visibility {
+    pub(super) fn resolve_visibility(&self, is_history: bool) -> Visibility {
         self.visibility.unwrap_or(if is_history {
             Visibility::All
         } else {

@@ -40,7 +40,7 @@ pub(super) fn csv_header(
         None => names.push("tags"),
     }
     let (mut csv, mut text) = (CsvText::new(), TextBuffer::new());
-    csv.put_distinct_header(&names)?;
+    csv.put_unique_column_names(&names)?;
     csv.move_to(&mut text);
     Ok(text)
 }
@@ -167,7 +167,7 @@ mod tests {
         };
         assert_eq!(object.kind(), ObjectKind::Node);
         let rows = |options: &TextOptions, is_history| {
-            let visibility = options.visibility_in(is_history);
+            let visibility = options.resolve_visibility(is_history);
             let mut rows = CsvRows::new(options, visibility);
             rows.put(&object, false);
             csv_header(options, visibility).map(|mut header| header.take() + &rows.text.take())

@@ -4,7 +4,7 @@
 use super::changesets::Changeset;
 use super::checksum::{add_changeset, add_object};
 use super::header_facts::{declares_history, header_options};
-use super::numbers::{TimeFormatter, put_e7, put_number};
+use super::numbers::{TimeFormatter, put_decimal_degrees, put_number};
 use super::object_lines::ObjectLines;
 use super::text_buffer::TextBuffer;
 use super::text_options::{DebugOptions, TextOptions};
@@ -135,10 +135,10 @@ impl Paint {
     }
 
     fn put_location(self, out: &mut TextBuffer, location: Option<Location>) {
-        let (lat_e7, lon_e7) = Location::stored_e7(location);
-        put_e7(out, lon_e7);
+        let (lat_e7, lon_e7) = Location::lat_lon_e7_or_undefined(location);
+        put_decimal_degrees(out, lon_e7);
         out.push(',');
-        put_e7(out, lat_e7);
+        put_decimal_degrees(out, lat_e7);
         if !location.is_some_and(Location::is_on_earth) {
             self.put(out, RED, " INVALID LOCATION!");
         }

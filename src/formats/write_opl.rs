@@ -1,6 +1,6 @@
 //! Writing OPL. The output is identical to that of osmium, byte for byte.
 
-use super::numbers::{TimeFormatter, put_e7, put_number};
+use super::numbers::{TimeFormatter, put_decimal_degrees, put_number};
 use super::object_lines::ObjectLines;
 use super::text_buffer::TextBuffer;
 use super::text_options::{TextOptions, WayLocations};
@@ -128,12 +128,12 @@ fn put_info(
 fn put_location(text: &mut TextBuffer, location: Option<Location>, between: &str) {
     text.push('x');
     if let Some(location) = location {
-        put_e7(text, location.lon_e7());
+        put_decimal_degrees(text, location.lon_e7());
     }
     text.push_str(between);
     text.push('y');
     if let Some(location) = location {
-        put_e7(text, location.lat_e7());
+        put_decimal_degrees(text, location.lat_e7());
     }
 }
 

@@ -1,7 +1,7 @@
 //! Writing OSM XML.
 
 use super::document_header::DocumentHeader;
-use super::numbers::{TimeFormatter, put_e7, put_number};
+use super::numbers::{TimeFormatter, put_decimal_degrees, put_number};
 use super::object_lines::ObjectLines;
 use super::text_buffer::TextBuffer;
 use super::text_options::{TextOptions, Visibility, WayLocations};
@@ -273,9 +273,9 @@ pub(super) fn put_attribute(text: &mut TextBuffer, name: &str, value: i64) {
 pub(super) fn put_location(text: &mut TextBuffer, location: Option<Location>) {
     if let Some(location) = location {
         text.push_str(" lat=\"");
-        put_e7(text, location.lat_e7());
+        put_decimal_degrees(text, location.lat_e7());
         text.push_str("\" lon=\"");
-        put_e7(text, location.lon_e7());
+        put_decimal_degrees(text, location.lon_e7());
         text.push('"');
     }
 }
@@ -302,7 +302,7 @@ pub(super) fn put_escaped(out: &mut TextBuffer, text: &str) -> u64 {
 }
 
 /// Appends a string as [`put_escaped`] does, but writes U+FFFD for each character that XML 1.0 cannot express.
-pub(super) fn put_replaced(out: &mut TextBuffer, text: &str) -> u64 {
+pub(super) fn put_escaped_with_replacement(out: &mut TextBuffer, text: &str) -> u64 {
     put_escaped_as(out, text, |_| true)
 }
 

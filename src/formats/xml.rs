@@ -167,7 +167,7 @@ impl XmlObjectParser {
             }
             match reader
                 .read_event()
-                .map_err(|error| xml_cause::markup_cause(&error))?
+                .map_err(|error| xml_cause::markup_error_message(&error))?
             {
                 Event::Start(element) => {
                     let element = self.open(&element)?;
@@ -182,9 +182,9 @@ impl XmlObjectParser {
                         self.close(element)?;
                     }
                 }
-                Event::Text(text) if self.stack.is_empty() => self.check_only_space(&text)?,
+                Event::Text(text) if self.stack.is_empty() => self.check_no_stray_text(&text)?,
                 Event::CData(_) | Event::GeneralRef(_) if self.stack.is_empty() => {
-                    self.check_only_space("?")?;
+                    self.check_no_stray_text("?")?;
                 }
                 Event::Text(text) if self.is_in_remark() => self.remark.push_str(&text),
                 Event::CData(text) if self.is_in_remark() => self.remark.push_str(&text),
@@ -217,7 +217,7 @@ impl XmlObjectParser {
     }
 
     /// Fails if `text`, which is outside the root element, contains anything but white space and byte order marks.
-    fn check_only_space(&self, text: &str) -> Result<(), String> {
+    fn check_no_stray_text(&self, text: &str) -> Result<(), String> {
         let stray = text
             .chars()
             .any(|char| !char.is_whitespace() && char != '\u{feff}');

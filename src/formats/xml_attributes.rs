@@ -29,14 +29,19 @@ pub(super) fn for_each_attribute(
     mut visit: impl FnMut(&str, &str) -> Result<(), String>,
 ) -> Result<(), String> {
     for attribute in element.attributes() {
-        let attribute = attribute.map_err(|error| xml_cause::attribute_cause(&error))?;
+        let attribute = attribute.map_err(|error| xml_cause::attribute_error_message(&error))?;
         let key: &str = attribute.key.as_ref();
         if attribute.value.contains('<') {
             return Err(format!("attribute {key}: there is < in its value"));
         }
         let value: Cow<'_, str> = attribute
             .normalized_value(XmlVersion::Implicit1_0)
-            .map_err(|error| format!("attribute {key}: {}", xml_cause::markup_cause(&error)))?;
+            .map_err(|error| {
+                format!(
+                    "attribute {key}: {}",
+                    xml_cause::markup_error_message(&error)
+                )
+            })?;
         visit(key, &value)?;
     }
     Ok(())

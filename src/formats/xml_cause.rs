@@ -6,14 +6,14 @@ use quick_xml::escape::EscapeError;
 use quick_xml::events::attributes::AttrError;
 
 /// Returns the cause of an error of the parser.
-pub(super) fn markup_cause(error: &Error) -> String {
+pub(super) fn markup_error_message(error: &Error) -> String {
     match error {
         Error::Io(error) => error.to_string(),
         Error::Syntax(error) => format!("the text ends within {}", unfinished_markup(*error)),
-        Error::IllFormed(error) => ill_formed_cause(error),
-        Error::InvalidAttr(error) => attribute_cause(error),
+        Error::IllFormed(error) => ill_formed_error_message(error),
+        Error::InvalidAttr(error) => attribute_error_message(error),
         Error::Encoding(_) => "the text is not UTF-8".into(),
-        Error::Escape(error) => reference_cause(error),
+        Error::Escape(error) => reference_error_message(error),
         Error::Namespace(_) => "the prefix of a name is not known".into(),
     }
 }
@@ -33,7 +33,7 @@ const fn unfinished_markup(error: SyntaxError) -> &'static str {
     }
 }
 
-fn ill_formed_cause(error: &IllFormedError) -> String {
+fn ill_formed_error_message(error: &IllFormedError) -> String {
     match error {
         IllFormedError::MissingDeclVersion(_) => {
             "the XML declaration does not begin with a version".into()
@@ -51,7 +51,7 @@ fn ill_formed_cause(error: &IllFormedError) -> String {
 }
 
 /// Returns the cause of an error in the attributes of an element.
-pub(super) fn attribute_cause(error: &AttrError) -> String {
+pub(super) fn attribute_error_message(error: &AttrError) -> String {
     match error {
         AttrError::ExpectedEq(_) => "an attribute without =",
         AttrError::ExpectedValue(_) => "an attribute without a value",
@@ -63,7 +63,7 @@ pub(super) fn attribute_cause(error: &AttrError) -> String {
 }
 
 /// Returns the cause of an error in a reference to an entity or a character.
-pub(super) fn reference_cause(error: &EscapeError) -> String {
+pub(super) fn reference_error_message(error: &EscapeError) -> String {
     match error {
         EscapeError::UnrecognizedEntity(_, name) => format!("&{name}; is not known"),
         EscapeError::UnterminatedEntity(_) => "there is & without ;".into(),

@@ -52,15 +52,15 @@ impl<'i> Query<'i, '_> {
         street: Option<(&Near<'i>, &StreetNames<'i>)>,
         interpolation: Option<&Near<'i>>,
     ) -> Result<Option<ChosenAddress<'i>>> {
-        match self.address_inside(address)? {
-            Some(near) => Ok(Some(ChosenAddress::of(self.with_street(near)?))),
+        match self.address_of_enclosing_area(address)? {
+            Some(near) => Ok(Some(ChosenAddress::of(self.address_with_street(near)?))),
             None => self.nearest_consistent_address(address, street, interpolation),
         }
     }
 
     /// Returns the address of the smallest area that contains the query point. It is the address of the area itself, or
     /// of a node in the area.
-    fn address_inside(&self, nearest: Option<&Near<'i>>) -> Result<Option<Near<'i>>> {
+    fn address_of_enclosing_area(&self, nearest: Option<&Near<'i>>) -> Result<Option<Near<'i>>> {
         let area = match nearest {
             Some(nearest) if nearest.found.squared == 0.0 => {
                 self.smallest_area_around(Layer::Addresses)?
@@ -194,7 +194,7 @@ impl<'i> Query<'i, '_> {
         };
         let node = node.filter(is_more).map(|mut node| {
             node.add_missing_tags_from(&area.tags);
-            self.with_street(node)
+            self.address_with_street(node)
         });
         node.transpose()
     }
@@ -228,7 +228,9 @@ impl<'i> Query<'i, '_> {
             _ => Ok::<bool, Error>(is_of_other(near)),
         };
         let near = address.filter(is_near).cloned();
-        let near = near.map(|near| self.with_street(near)).transpose()?;
+        let near = near
+            .map(|near| self.address_with_street(near))
+            .transpose()?;
         let near = match near {
             Some(near) if contradicts(&near)? => {
                 self.nearest(Layer::Addresses, radius, |item| {
@@ -254,7 +256,7 @@ impl<'i> Query<'i, '_> {
         Ok(match between {
             Some(between) => Some(ChosenAddress {
                 number: self.interpolated_number_along(between)?,
-                near: self.with_street(between.clone())?,
+                near: self.address_with_street(between.clone())?,
             }),
             None => near.map(ChosenAddress::of),
         })
@@ -272,7 +274,7 @@ impl<'i> Query<'i, '_> {
 
     /// Returns an address with its street, if the street is known. The street comes from the address itself, from its
     /// relation, or from the interpolation way that contains its node.
-    fn with_street(&self, mut near: Near<'i>) -> Result<Near<'i>> {
+    fn address_with_street(&self, mut near: Near<'i>) -> Result<Near<'i>> {
         if near.street().is_none() {
             self.add_missing_street(&mut near)?;
         }

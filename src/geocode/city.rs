@@ -1,7 +1,7 @@
 //! Finds the city, town or village among the areas that contain a query point.
 
 use super::area::Area;
-use super::countries::{USUAL_LEVELS, has_known_levels, municipality_levels};
+use super::countries::{USUAL_LEVELS, has_known_municipality_levels, municipality_levels};
 use super::item::{CENTRE, KeyNumber, LABEL, NAMESAKE};
 
 /// The values of `place` for settlements.
@@ -97,7 +97,7 @@ impl<'a, 'i> Roles<'a, 'i> {
     }
 
     /// Whether the boundary is that of a part of a municipality, or of an area larger than a municipality.
-    const fn is_part_or_larger(&self) -> bool {
+    const fn is_part_or_above_municipality(&self) -> bool {
         self.is_part || self.is_larger
     }
 
@@ -129,17 +129,17 @@ impl<'a, 'i> CityBoundaries<'a, 'i> {
 
     /// Returns the smallest boundary at the first of `levels` that has a boundary. Ignores parts of municipalities and
     /// areas larger than a municipality.
-    fn smallest_at(&self, levels: &[u8]) -> Option<&Roles<'a, 'i>> {
+    fn smallest_boundary_at_levels(&self, levels: &[u8]) -> Option<&Roles<'a, 'i>> {
         levels.iter().find_map(|level| {
             let at_level = self.all.iter().filter(|area| area.level == *level);
-            let at_level = at_level.filter(|area| !area.is_part_or_larger());
+            let at_level = at_level.filter(|area| !area.is_part_or_above_municipality());
             at_level.min_by_key(|area| area.area.size_m2())
         })
     }
 
     /// Returns the boundary of the municipality, which is at one of the levels of municipalities.
     fn municipality(&self) -> Option<&Roles<'a, 'i>> {
-        self.smallest_at(self.levels)
+        self.smallest_boundary_at_levels(self.levels)
     }
 
     /// Returns the boundaries that are not within `municipality`, the highest level first. Without a municipality,
@@ -183,7 +183,8 @@ pub(super) fn city<'a, 'i>(
         let level = municipality?.level;
         around().find(|area| area.level < level && area.is_divided_at(level))
     };
-    let by_centre = || around().find(|area| area.centre.is_some() && !area.is_part_or_larger());
+    let by_centre =
+        || around().find(|area| area.centre.is_some() && !area.is_part_or_above_municipality());
     let by_namesake = || {
         let has_levels = !boundaries.levels.is_empty();
         around().find(|area| has_levels && area.namesake.is_some())
@@ -206,8 +207,10 @@ pub(super) fn guess_city<'a, 'i>(
         .boundaries_not_within(None)
         .find(|area| area.namesake.is_some());
     let at_usual_level = || {
-        let is_known = has_known_levels(country_code);
-        boundaries.smallest_at(&[8, 10, 7]).filter(|_| !is_known)
+        let is_known = has_known_municipality_levels(country_code);
+        boundaries
+            .smallest_boundary_at_levels(&[8, 10, 7])
+            .filter(|_| !is_known)
     };
     let found = by_namesake.or_else(at_usual_level)?;
     Some((found.area, found.kind().unwrap_or("city")))
@@ -227,14 +230,16 @@ pub(super) fn city_named<'a, 'i>(
 ) -> Option<(&'a Area<'i>, &'static str)> {
     let boundaries = CityBoundaries::of(areas, country_code);
     let is_settlement = |area: &&Roles<'_, '_>| {
-        let is_municipality = boundaries.levels.contains(&area.level) && !area.is_part_or_larger();
-        let by_node = area.centre.is_some() && !area.is_part_or_larger() || area.namesake.is_some();
+        let is_municipality =
+            boundaries.levels.contains(&area.level) && !area.is_part_or_above_municipality();
+        let by_node = area.centre.is_some() && !area.is_part_or_above_municipality()
+            || area.namesake.is_some();
         area.own.or(area.label).is_some() || is_municipality || by_node
     };
     let mut settlements = boundaries.boundaries_not_within(None).filter(is_settlement);
     let larger = || {
         let mut around = boundaries.boundaries_not_within(boundaries.municipality());
-        around.find(|area| !area.is_part_or_larger() && is_named(area.area))
+        around.find(|area| !area.is_part_or_above_municipality() && is_named(area.area))
     };
     // Comparing all names of a state takes long, so the names of larger boundaries are compared only if no settlement
     // has the name.

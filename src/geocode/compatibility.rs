@@ -79,7 +79,7 @@ fn arabic_forms() -> impl Iterator<Item = (char, String)> {
 }
 
 /// Returns the lower-case text that a lower-case compatibility character represents; `None` for other characters.
-pub(super) fn text_of_form(form: char) -> Option<&'static str> {
+pub(super) fn compatibility_text(form: char) -> Option<&'static str> {
     if form.is_ascii() {
         return None;
     }
@@ -128,10 +128,10 @@ mod tests {
             ('ⅷ', "viii"),
             ('ﬃ', "ffi"),
         ] {
-            assert_eq!(text_of_form(form), Some(text), "{form}");
+            assert_eq!(compatibility_text(form), Some(text), "{form}");
         }
         for itself in ['a', 'é', '\u{ff65}', '\u{ffa0}', 'ア', '½', '七'] {
-            assert_eq!(text_of_form(itself), None, "{itself}");
+            assert_eq!(compatibility_text(itself), None, "{itself}");
         }
     }
 }

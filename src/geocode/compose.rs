@@ -3,7 +3,7 @@
 use super::answer::{Address, NearObject, NearPlace, Nearest, Sources};
 use super::area::Area;
 use super::city::{city, city_named, guess_city};
-use super::countries::{PostcodePlace, is_number_first, postcode_place};
+use super::countries::{PostcodePlace, is_house_number_first, postcode_place};
 use super::item::{KeyNumber, nonblank_tag};
 use super::languages::Languages;
 use super::place_names::PlaceNames;
@@ -318,7 +318,7 @@ pub(super) fn label(address: &Address<'_>, nearest: &Nearest<'_>) -> String {
     let block = address.block_number;
     let house = match block {
         Some(_) => [street, None],
-        None if is_number_first(address.country_code.as_deref()) => [number, street],
+        None if is_house_number_first(address.country_code.as_deref()) => [number, street],
         None => [street, number],
     };
     let Address {

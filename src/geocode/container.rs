@@ -82,13 +82,13 @@ impl ContainerWriter {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.pending.extend_from_slice(bytes);
         match self.pending.len() {
-            len if len >= WRITE_LEN => self.write_out(len - len % BLOCK_LEN),
+            len if len >= WRITE_LEN => self.write_pending(len - len % BLOCK_LEN),
             _ => Ok(()),
         }
     }
 
     /// Writes the first `len` pending bytes, and adds the checksums of their blocks. The last block may be incomplete.
-    fn write_out(&mut self, len: usize) -> Result<()> {
+    fn write_pending(&mut self, len: usize) -> Result<()> {
         let blocks = self.pending[..len].chunks(BLOCK_LEN);
         let checksums = blocks.flat_map(|block| XxHash3_64::oneshot(block).to_le_bytes());
         self.checksums.extend(checksums);
@@ -100,7 +100,7 @@ impl ContainerWriter {
     /// Writes the checksums and the footer.
     pub(crate) fn finish(mut self) -> Result<StreamOutput> {
         let end = self.len();
-        self.write_out(self.pending.len())?;
+        self.write_pending(self.pending.len())?;
         self.output.write(&self.checksums)?;
         let mut footer = Vec::new();
         for section in &self.sections {

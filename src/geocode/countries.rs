@@ -230,7 +230,7 @@ pub(super) fn municipality_levels(country_code: Option<&str>) -> Option<&'static
 }
 
 /// Whether the levels of municipalities in a country are known.
-pub(super) fn has_known_levels(country_code: Option<&str>) -> bool {
+pub(super) fn has_known_municipality_levels(country_code: Option<&str>) -> bool {
     country_code.is_some_and(|code| known_municipality_levels(code).is_some())
 }
 
@@ -257,7 +257,7 @@ pub(super) fn languages<'c>(
 }
 
 /// Whether addresses of a country begin with the house number.
-pub(super) fn is_number_first(country_code: Option<&str>) -> bool {
+pub(super) fn is_house_number_first(country_code: Option<&str>) -> bool {
     country_code.is_some_and(|code| is_listed(NUMBER_FIRST, code))
 }
 

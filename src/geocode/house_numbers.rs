@@ -49,7 +49,7 @@ pub(super) fn addresses_of_nodes(rows: &[RowItem<'_>], wanted: &IdSet) -> Vec<(i
 }
 
 /// Formats the node ids of an interpolation way as the value of [`NUMBERS`] in its row.
-pub(crate) fn node_list(refs: impl Iterator<Item = i64>) -> String {
+pub(crate) fn format_node_list(refs: impl Iterator<Item = i64>) -> String {
     let mut list = String::new();
     for (at, node) in refs.enumerate() {
         let comma = if at > 0 { "," } else { "" };

@@ -7,7 +7,9 @@
 
 use super::house_numbers::decode_number;
 use super::item::{NUMBERS, tag};
-use super::local_projection::{LocalProjection, nearest_fraction, squared_segment_distance};
+use super::local_projection::{
+    LocalProjection, segment_fraction_nearest_origin, squared_segment_distance,
+};
 use crate::geometry::Point;
 
 /// The maximum number of digits of a house number. A `u32` has at most this number of digits.
@@ -40,7 +42,7 @@ struct HouseNumber<'t> {
 }
 
 /// Splits a text before its longest suffix of characters that `is_part` accepts.
-fn split_end(text: &str, is_part: impl Fn(char) -> bool) -> (&str, &str) {
+fn split_suffix(text: &str, is_part: impl Fn(char) -> bool) -> (&str, &str) {
     let start = text.trim_end_matches(is_part);
     text.split_at(start.len())
 }
@@ -49,12 +51,12 @@ impl<'t> HouseNumber<'t> {
     /// Parses a house number; `None` if it cannot be interpolated.
     fn parse(text: &'t str) -> Option<Self> {
         let text = text.trim();
-        let (head, letters) = split_end(text, char::is_alphabetic);
+        let (head, letters) = split_suffix(text, char::is_alphabetic);
         let (head, separator) = match letters {
             "" => (head, ""),
-            _ => split_end(head, |char| !char.is_alphanumeric()),
+            _ => split_suffix(head, |char| !char.is_alphanumeric()),
         };
-        let (prefix, digits) = split_end(head, |char| char.is_ascii_digit());
+        let (prefix, digits) = split_suffix(head, |char| char.is_ascii_digit());
         let mut letters = letters.chars();
         let letter = letters.next();
         let is_whole = letters.next().is_none() && letter.is_none_or(|l| l.is_ascii_alphabetic());
@@ -90,7 +92,7 @@ impl<'t> HouseNumber<'t> {
         let before = self
             .prefix
             .trim_end_matches(|char: char| !char.is_ascii_digit());
-        let (_, first) = split_end(before, |char| char.is_ascii_digit());
+        let (_, first) = split_suffix(before, |char| char.is_ascii_digit());
         let first = first.parse::<u32>().ok().map(i64::from);
         !before.is_empty() && first <= self.number()
     }
@@ -121,7 +123,10 @@ pub(super) fn interpolated_number(
         let segment = (to[0] - from[0]).hypot(to[1] - from[1]);
         let distance = squared_segment_distance(*from, *to);
         if distance < best.0 {
-            best = (distance, length + nearest_fraction(*from, *to) * segment);
+            best = (
+                distance,
+                length + segment_fraction_nearest_origin(*from, *to) * segment,
+            );
         }
         length += segment;
         lengths.push(length);
@@ -233,7 +238,7 @@ fn number_at_fraction(from: &str, to: &str, rule: InterpolationRule, part: f64) 
         InterpolationRule::Letters => {
             number_with_letter_between(&ends, first.letter_position() + at)
         }
-        InterpolationRule::Step(step) => number_between(&ends, first.number()? + at * step),
+        InterpolationRule::Step(step) => format_number_between(&ends, first.number()? + at * step),
     }
 }
 
@@ -258,7 +263,7 @@ fn number_with_letter_between(ends: &[HouseNumber<'_>; 2], position: i64) -> Opt
 
 /// Returns a house number without a letter, in the form of the numbers at the ends. Returns `None` if the ends do not
 /// determine this form: if both have the same letter, or if they disagree about leading zeros.
-fn number_between(ends: &[HouseNumber<'_>; 2], number: i64) -> Option<String> {
+fn format_number_between(ends: &[HouseNumber<'_>; 2], number: i64) -> Option<String> {
     let [first, last] = ends;
     let positions = ends.map(|end| end.letter_position());
     if positions[0] != 0 && positions[0] == positions[1] {

@@ -259,7 +259,7 @@ pub(super) fn read_item_header(
 }
 
 /// Reads a line.
-fn next_line(values: &mut Varints<'_>) -> FormatResult<Vec<Point>> {
+fn read_line_points(values: &mut Varints<'_>) -> FormatResult<Vec<Point>> {
     let mut line = Vec::new();
     read_points(values, &mut line)?;
     Ok(line)
@@ -271,9 +271,9 @@ impl<'r> RowItem<'r> {
         let mut values = Varints::new(row);
         let (kind, shape, id) = read_item_header(&mut values)?;
         let lines = match values.read()? {
-            1 => RowLines::One(next_line(&mut values)?),
+            1 => RowLines::One(read_line_points(&mut values)?),
             count => {
-                let lines = (0..count).map(|_| next_line(&mut values));
+                let lines = (0..count).map(|_| read_line_points(&mut values));
                 RowLines::Many(lines.collect::<Result<_, _>>()?)
             }
         };

@@ -97,7 +97,7 @@ impl Languages {
     }
 
     /// Sets the place. `areas` are the areas around it in the order of their levels.
-    pub(super) fn set_place(&mut self, areas: &[Area<'_>], country_code: Option<&str>) {
+    pub(super) fn set_local_languages(&mut self, areas: &[Area<'_>], country_code: Option<&str>) {
         if !self.is_empty() {
             let codes = areas.iter().rev().filter_map(|area| area.code);
             self.local = languages(country_code, codes).unwrap_or_default();

@@ -85,7 +85,7 @@ const CIRCLE_E7: i64 = 3_600_000_000;
 
 /// Returns a copy of a line that crosses the antimeridian, shifted by 360 degrees to the other side. Returns `None` for
 /// other lines.
-pub(crate) fn shifted_to_other_side(line: &[Point]) -> Option<Vec<Point>> {
+pub(crate) fn shifted_across_antimeridian(line: &[Point]) -> Option<Vec<Point>> {
     let lons = || line.iter().map(|point| i64::from(point.lon_e7));
     let turn = match (lons().min()?, lons().max()?) {
         (_, east) if east > CIRCLE_E7 / 2 => -CIRCLE_E7,

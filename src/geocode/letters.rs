@@ -5,7 +5,7 @@
 //! voicing marks of Japanese, the vowels of Indic scripts, and the parts of Korean syllables. A compatibility
 //! character, such as a ligature or a half-width letter, is replaced by the text that it stands for.
 
-use super::compatibility::{rows_of, text_of_form};
+use super::compatibility::{compatibility_text, rows_of};
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 
@@ -48,7 +48,7 @@ pub(super) fn words(name: &str) -> Vec<String> {
     let (mut words, mut word) = (Vec::new(), String::new());
     let mut add = |char: char| match char {
         'a'..='z' | '0'..='9' => word.push(char),
-        char if is_silent(char) => {}
+        char if is_ignored_in_word(char) => {}
         char if char.is_alphanumeric() || is_voicing_mark(char) => {
             push_without_marks(&mut word, char)
         }
@@ -56,7 +56,7 @@ pub(super) fn words(name: &str) -> Vec<String> {
         _ => {}
     };
     for char in name.chars().flat_map(char::to_lowercase) {
-        match text_of_form(char) {
+        match compatibility_text(char) {
             Some(text) => text.chars().for_each(&mut add),
             None => add(char),
         }
@@ -85,7 +85,7 @@ fn push_without_marks(word: &mut String, letter: char) {
 }
 
 /// Whether a character adds nothing to a word and does not end it: an apostrophe, a mark, or an invisible character.
-const fn is_silent(char: char) -> bool {
+const fn is_ignored_in_word(char: char) -> bool {
     matches!(
         char,
         '\'' | '’' | '‘' | '`' | '´' | 'ʼ'

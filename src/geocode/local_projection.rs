@@ -158,14 +158,14 @@ pub(crate) fn crosses_ray(from: [f64; 2], to: [f64; 2]) -> bool {
 /// Returns the squared distance between the origin and a segment.
 #[inline]
 pub(crate) fn squared_segment_distance(from: [f64; 2], to: [f64; 2]) -> f64 {
-    let [x, y] = nearest_point(from, to, nearest_fraction(from, to));
+    let [x, y] = nearest_point(from, to, segment_fraction_nearest_origin(from, to));
     x * x + y * y
 }
 
 /// Returns the point of a segment that is nearest to the origin, as a fraction of the segment: 0 is the start of the
 /// segment, and 1 its end.
 #[inline]
-pub(crate) fn nearest_fraction(from: [f64; 2], to: [f64; 2]) -> f64 {
+pub(crate) fn segment_fraction_nearest_origin(from: [f64; 2], to: [f64; 2]) -> f64 {
     let [dx, dy] = [to[0] - from[0], to[1] - from[1]];
     let squared = dx * dx + dy * dy;
     if squared > 0.0 {

@@ -49,13 +49,15 @@ pub use answer::{
 };
 pub(crate) use container::is_container;
 pub(crate) use folding::{entries, is_same_name};
-pub(crate) use house_numbers::node_list;
+pub(crate) use house_numbers::format_node_list;
 pub(crate) use index::MANIFEST;
 pub use index::{GeocodeIndex, Manifest};
 pub(crate) use item::{
     CENTRE, IndexedItem, ItemShape, ItemTags, LABEL, Lines, NUMBERS, STREET, nonblank_tag, tag,
 };
-pub(crate) use layout::{KEY as ROW_KEY, Layer, key_of, shifted_to_other_side, unwrap_longitudes};
+pub(crate) use layout::{
+    KEY as ROW_KEY, Layer, key_of, shifted_across_antimeridian, unwrap_longitudes,
+};
 pub use map::{MapLayer, MapPiece, MapWalk};
 pub use options::QueryOptions;
 pub(crate) use write::write_index;

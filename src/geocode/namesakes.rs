@@ -215,7 +215,7 @@ impl Namesakes {
     }
 
     /// Returns the value of [`NAMESAKE`](super::item::NAMESAKE) for an area.
-    pub(super) fn value_for(&self, row: &RowItem<'_>) -> Option<&str> {
+    pub(super) fn namesake_value(&self, row: &RowItem<'_>) -> Option<&str> {
         self.values.get(&(row.kind, row.id)).map(String::as_str)
     }
 }

@@ -22,12 +22,12 @@ pub(super) fn groups(extents: &[Extent]) -> Vec<Vec<usize>> {
     };
     let mut middles: Vec<Middle> = extents.iter().map(middle).zip(0..).collect();
     let mut groups = Vec::with_capacity(extents.len().div_ceil(LEAF_ITEMS));
-    cut_groups(&mut middles, &mut groups);
+    split_into_groups(&mut middles, &mut groups);
     groups
 }
 
 /// Halves the objects recursively, and appends the resulting groups.
-fn cut_groups(middles: &mut [Middle], groups: &mut Vec<Vec<usize>>) {
+fn split_into_groups(middles: &mut [Middle], groups: &mut Vec<Vec<usize>>) {
     let extent = Extent::of(middles.iter().map(|(middle, _)| middle));
     let Some(extent) = extent.filter(|_| middles.len() > LEAF_ITEMS) else {
         let mut group: Vec<usize> = middles.iter().map(|(_, number)| *number as usize).collect();
@@ -48,8 +48,8 @@ fn cut_groups(middles: &mut [Middle], groups: &mut Vec<Vec<usize>>) {
         }
     });
     let (low, high) = middles.split_at_mut(half);
-    cut_groups(low, groups);
-    cut_groups(high, groups);
+    split_into_groups(low, groups);
+    split_into_groups(high, groups);
 }
 
 #[cfg(test)]

@@ -182,10 +182,10 @@ impl<'c> Children<'c> {
         let [west, south, east, north] = extent.edges().into_array();
         let [souths, wests, norths, easts] = self.edges;
         let mut apart = [0; FANOUT];
-        mark_apart(&mut apart, souths, |edge| edge > north);
-        mark_apart(&mut apart, wests, |edge| edge > east);
-        mark_apart(&mut apart, norths, |edge| edge < south);
-        mark_apart(&mut apart, easts, |edge| edge < west);
+        mark_disjoint_children(&mut apart, souths, |edge| edge > north);
+        mark_disjoint_children(&mut apart, wests, |edge| edge > east);
+        mark_disjoint_children(&mut apart, norths, |edge| edge < south);
+        mark_disjoint_children(&mut apart, easts, |edge| edge < west);
         let apart = apart.iter().fold(0, |all, bit| all | bit);
         let mut met = !apart & ((1 << self.count) - 1);
         std::iter::from_fn(move || {
@@ -203,7 +203,11 @@ impl<'c> Children<'c> {
 /// Calls `is_apart` with the edge of each child in `row`. If the result is true, sets the bit of the child in `apart`.
 /// The loop has no branches, so that it compiles to vector instructions.
 #[inline]
-fn mark_apart(apart: &mut [u32; FANOUT], row: &EdgeRow, is_apart: impl Fn(i32) -> bool) {
+fn mark_disjoint_children(
+    apart: &mut [u32; FANOUT],
+    row: &EdgeRow,
+    is_apart: impl Fn(i32) -> bool,
+) {
     const BITS: [u32; FANOUT] = {
         let (mut bits, mut child) = ([0; FANOUT], 0);
         while child < FANOUT {

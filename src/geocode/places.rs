@@ -24,7 +24,7 @@ const PLACES: [(&str, f64); 5] = [
 const MAX_OTHERS: usize = 16;
 
 /// Returns the reach of places of a kind. Parts of cities have the reach of villages.
-fn reach_of(kind: &str) -> f64 {
+fn reach_of_place_kind(kind: &str) -> f64 {
     let known = PLACES.iter().find(|(place, _)| *place == kind);
     known.map_or(4_000.0, |(_, reach)| *reach)
 }
@@ -35,10 +35,10 @@ fn reach_of(kind: &str) -> f64 {
 /// The result is true for a country or a state. If the place is smaller than a town, the result is also true for a
 /// district. For other administrative areas, it is true if the area is larger than a circle with the reach of the
 /// place. A smaller area may be one of several parts of the place.
-fn excludes_places(area: &Area<'_>, kind: &str) -> bool {
-    let reach = reach_of(kind);
+fn must_contain_place(area: &Area<'_>, kind: &str) -> bool {
+    let reach = reach_of_place_kind(kind);
     let largest = std::f64::consts::PI * reach * reach;
-    let is_small = reach < reach_of("town");
+    let is_small = reach < reach_of_place_kind("town");
     area.is_administrative
         && match area.level {
             Some(..=4) => true,
@@ -51,7 +51,7 @@ impl<'i> Query<'i, '_> {
     /// Returns the place node with the smallest ratio of distance to reach (see [`PLACES`]). `areas` are the areas that
     /// contain the query point. Ignores the place nodes that `is_elsewhere` rejects.
     pub(super) fn nearest_place(&self, areas: &[Area<'i>]) -> Result<Option<NearPlace<'i>>> {
-        let near = self.first_acceptable_place(areas, |others| self.next_place(others))?;
+        let near = self.first_acceptable_place(areas, |others| self.best_place_except(others))?;
         Ok(near.and_then(|near| {
             let (place, name) = tag(&near.tags, "place").zip(self.languages.name(&near.tags))?;
             Some(NearPlace {
@@ -83,7 +83,7 @@ impl<'i> Query<'i, '_> {
 
     /// Returns the place node with the smallest ratio of distance to reach. Ignores the nodes whose ids are in
     /// `others`.
-    fn next_place(&self, others: &[i64]) -> Result<Option<Near<'i>>> {
+    fn best_place_except(&self, others: &[i64]) -> Result<Option<Near<'i>>> {
         let farthest = PLACES.iter().map(|(_, reach)| *reach);
         let farthest = farthest.fold(0.0, f64::max);
         // The squared ratio of distance to reach of the best place so far, and that place.
@@ -126,7 +126,7 @@ impl<'i> Query<'i, '_> {
             areas.any(|area| (area.kind, area.id) == (wanted.kind, wanted.id))
         };
         let kind = tag(&near.tags, "place").unwrap_or_default();
-        let mut excluding = areas.iter().filter(|area| excludes_places(area, kind));
+        let mut excluding = areas.iter().filter(|area| must_contain_place(area, kind));
         if excluding.any(|area| !is_in(&around, area)) {
             return Ok(true);
         }

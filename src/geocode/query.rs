@@ -152,7 +152,7 @@ impl<'i> Query<'i, '_> {
         let chosen = self.choose_address(usable.as_ref(), named_street, interpolation.as_ref())?;
         let object = chosen.as_ref().map(|chosen| chosen.near.answering_object());
         let code = country_code(&areas, chosen.as_ref());
-        self.languages.set_place(&areas, code.as_deref());
+        self.languages.set_local_languages(&areas, code.as_deref());
         let mut parts = self.compose(chosen, named_street, &areas)?;
         let own_street = self.resolve_names(&mut parts, named_street, &areas)?;
         parts.add_areas(&areas, &self.languages);

@@ -142,7 +142,7 @@ fn encode_area_row(row: &RowItem<'_>, namesakes: &Namesakes) -> EncodedArea {
     let size = size_m2(row.lines.as_slice()).to_string();
     let mut tags: ItemTags<'_> = row.tags.iter().copied().collect();
     tags.push((SIZE, &size));
-    tags.extend(namesakes.value_for(row).map(|kind| (NAMESAKE, kind)));
+    tags.extend(namesakes.namesake_value(row).map(|kind| (NAMESAKE, kind)));
     encode_area(&RowItem {
         lines: row.lines.clone(),
         tags,
@@ -185,7 +185,7 @@ impl IndexWriter {
     }
 
     /// Finishes layers until `layer` is the current one.
-    fn go_to(&mut self, layer: Layer) -> Result<()> {
+    fn advance_to_layer(&mut self, layer: Layer) -> Result<()> {
         while self.layer < layer {
             std::mem::take(&mut self.tree).finish(&mut self.container)?;
             self.layer = Layer::ALL[self.layer as usize + 1];
@@ -196,7 +196,7 @@ impl IndexWriter {
 
     /// Writes encoded rows. Their layer must be the current layer or a later one.
     fn add(&mut self, encoded: Encoded) -> Result<()> {
-        self.go_to(encoded.layer)?;
+        self.advance_to_layer(encoded.layer)?;
         for (bytes, extent) in encoded.leaves {
             self.tree.add(&bytes, extent, &mut self.container)?;
         }
@@ -214,7 +214,7 @@ impl IndexWriter {
 
     /// Finishes all layers, and writes the tree over the parts of areas.
     fn finish(mut self) -> Result<StreamOutput> {
-        self.go_to(Layer::Areas)?;
+        self.advance_to_layer(Layer::Areas)?;
         self.parts
             .sort_unstable_by_key(|(extent, start)| (extent.curve_position(CURVE_BITS), *start));
         let mut tree = PackedRTreeBuilder::begin(&mut self.container)?;

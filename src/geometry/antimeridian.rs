@@ -30,7 +30,7 @@ pub(crate) const fn is_on_antimeridian(point: Point) -> bool {
 
 /// Returns the point with the sign of its longitude reversed. For a point on the antimeridian, this is the same place
 /// on the earth, at the opposite edge of the map.
-pub(crate) const fn point_at_other_edge(point: Point) -> Point {
+pub(crate) const fn point_at_opposite_map_edge(point: Point) -> Point {
     Point::new(point.lat_e7, point.lon_e7.wrapping_neg())
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn cut_line_at_antimeridian(points: &[Point]) -> Option<Vec<Vec<Point
     let mut part = vec![*first];
     for pair in points.windows(2) {
         let (from, to) = (pair[0], pair[1]);
-        if is_across(from, to) {
+        if is_edge_across_antimeridian(from, to) {
             let [end, start] = antimeridian_ends(from, to);
             part.push(end);
             parts.push(std::mem::replace(&mut part, vec![start]));
@@ -67,13 +67,13 @@ pub(crate) fn antimeridian_ends(from: Point, to: Point) -> [Point; 2] {
 }
 
 /// Whether an edge crosses the antimeridian: the longitudes of its ends are more than 180 degrees apart.
-pub(crate) fn is_across(from: Point, to: Point) -> bool {
+pub(crate) fn is_edge_across_antimeridian(from: Point, to: Point) -> bool {
     (i64::from(from.lon_e7) - i64::from(to.lon_e7)).abs() > HALF_TURN
 }
 
 /// Returns by how much the longitude grows along an edge. An edge of exactly 180 degrees does not cross the
 /// antimeridian.
-pub(crate) fn longitude_growth(from: Point, to: Point) -> i64 {
+pub(crate) fn wrapped_longitude_delta(from: Point, to: Point) -> i64 {
     match i64::from(to.lon_e7) - i64::from(from.lon_e7) {
         width if width > HALF_TURN => width - 2 * HALF_TURN,
         width if width < -HALF_TURN => width + 2 * HALF_TURN,
@@ -104,7 +104,7 @@ fn has_edge_across(mut points: impl Iterator<Item = Point>) -> bool {
     let mut before = points.next();
     points.any(|point| {
         let last = before.replace(point);
-        last.is_some_and(|last| is_across(last, point))
+        last.is_some_and(|last| is_edge_across_antimeridian(last, point))
     })
 }
 
@@ -127,7 +127,7 @@ where
         let mut pairs = path.clone().zip(path.skip(1));
         pairs.any(|(from, to)| {
             let is_along = is_on_antimeridian(from) && is_on_antimeridian(to);
-            is_across(from, to) && !is_along
+            is_edge_across_antimeridian(from, to) && !is_along
         })
     };
     paths.clone().any(crosses) && MapTurn::of(paths).is_none()
@@ -164,7 +164,7 @@ impl MapTurn {
             for (from, to) in path.clone().zip(path.skip(1)) {
                 let lons = [from, to].map(|point| i64::from(point.lon_e7));
                 let (west, east) = (lons[0].min(lons[1]), lons[0].max(lons[1]));
-                if is_across(from, to) {
+                if is_edge_across_antimeridian(from, to) {
                     spans.extend([(-HALF_TURN, west), (east, HALF_TURN)]);
                 } else {
                     spans.push((west, east));
@@ -203,13 +203,13 @@ impl MapTurn {
     }
 
     /// Whether the turned map tears an edge of a path. An edge is torn if its longitudes on the turned map do not
-    /// differ by [`longitude_growth`]. Such an edge crosses the edges of the turned map, or it spans exactly 180
+    /// differ by [`wrapped_longitude_delta`]. Such an edge crosses the edges of the turned map, or it spans exactly 180
     /// degrees and goes around the other side of the earth there.
     fn tears_path(self, path: impl Iterator<Item = Point> + Clone) -> bool {
         let mut pairs = path.clone().zip(path.skip(1));
         pairs.any(|(from, to)| {
             let turned = [from, to].map(|point| i64::from(self.apply(point).lon_e7));
-            turned[1] - turned[0] != longitude_growth(from, to)
+            turned[1] - turned[0] != wrapped_longitude_delta(from, to)
         })
     }
 
@@ -226,13 +226,13 @@ impl MapTurn {
 
     /// Returns the point that has this position on the turned map.
     pub(crate) fn undo(self, point: Point) -> Point {
-        let by = self.shift_back(point.lon_e7.into());
+        let by = self.shift_to_true_longitude(point.lon_e7.into());
         Point::new(point.lat_e7, (i64::from(point.lon_e7) + by as i64) as i32)
     }
 
     /// Returns the shift from a longitude on the turned map to the true longitude. The longitudes and the shift are in
     /// 1e-7 degree.
-    pub(crate) fn shift_back(self, turned_lon: f64) -> f64 {
+    pub(crate) fn shift_to_true_longitude(self, turned_lon: f64) -> f64 {
         let by = if turned_lon < -self.edge_e7 as f64 {
             HALF_TURN
         } else {

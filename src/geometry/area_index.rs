@@ -1,6 +1,6 @@
 //! An index that finds which of many regions contain a point or a box.
 
-use super::antimeridian::{is_on_antimeridian, point_at_other_edge};
+use super::antimeridian::{is_on_antimeridian, point_at_opposite_map_edge};
 use super::edge;
 use super::edge::{Edge, HalfUnitBox, HalfUnitPoint};
 use super::quadtree::{Cell, GroupEdges, Leaf, Quadtree, QuadtreeNode};
@@ -50,7 +50,7 @@ impl AreaIndex {
     /// Builds the index as [`new`](Self::new) does, for a map whose edges are the antimeridian. A region that has a
     /// point at 180 degrees east also has the point of the same latitude at 180 degrees west, and vice versa.
     pub fn on_map(shapes: &[Shape]) -> Self {
-        Self::build(shapes, copies_at_other_edge)
+        Self::build(shapes, copies_at_opposite_map_edge)
     }
 
     /// Builds the index. `more_edges` returns the edges that a region has besides those of its rings.
@@ -170,7 +170,7 @@ impl AreaIndex {
                         if is_within {
                             raise_contact(&mut contacts, part.group, EdgeContact::Inside);
                         } else if has_no_inner_edge(&contacts, part.group) {
-                            let contact = self.contact_of(part, &bounds);
+                            let contact = self.edge_contact_with_box(part, &bounds);
                             raise_contact(&mut contacts, part.group, contact);
                         }
                     }
@@ -181,7 +181,7 @@ impl AreaIndex {
     }
 
     /// Returns the kind of contact between a box and the edges of one group in a leaf.
-    fn contact_of(&self, part: &GroupEdges, bounds: &HalfUnitBox) -> EdgeContact {
+    fn edge_contact_with_box(&self, part: &GroupEdges, bounds: &HalfUnitBox) -> EdgeContact {
         let mut contact = EdgeContact::None;
         for edge in self.tree.edges_of(part) {
             if edge.meets_inside(bounds) {
@@ -240,12 +240,12 @@ impl AreaIndex {
 /// Returns copies of the points that a region's edges have on the antimeridian, moved to the opposite edge of the map.
 /// Each copy is an edge without a length, or a pair of an edge and its reverse, so the copies do not change winding
 /// numbers.
-fn copies_at_other_edge(edges: &[Edge]) -> Vec<Edge> {
+fn copies_at_opposite_map_edge(edges: &[Edge]) -> Vec<Edge> {
     let mut others = Vec::new();
     for edge in edges.iter().filter(|edge| is_on_antimeridian(edge.from)) {
-        let from = point_at_other_edge(edge.from);
+        let from = point_at_opposite_map_edge(edge.from);
         if edge.to.lon_e7 == edge.from.lon_e7 {
-            let to = point_at_other_edge(edge.to);
+            let to = point_at_opposite_map_edge(edge.to);
             others.extend([Edge { from, to }, Edge { from: to, to: from }]);
         } else {
             others.push(Edge { from, to: from });

@@ -141,7 +141,7 @@ impl<'a> Polygons<'a> {
 
     /// Returns the name of the ring of an edge, the number of the vertex at which the edge starts, and whether the ring
     /// is a hole. The first vertex has the number 1.
-    fn vertex_of(&self, edge: usize) -> (&str, usize, bool) {
+    fn ring_and_vertex_of_edge(&self, edge: usize) -> (&str, usize, bool) {
         let (first, ring, is_hole) = self.rings[self.ring_of(edge)];
         (&ring.name, edge + 1 - first, is_hole)
     }
@@ -210,7 +210,7 @@ impl<'a> Polygons<'a> {
                     self.ring_of(other.number as usize),
                 );
                 let is_turn = ring == other_ring
-                    && self.are_neighbors(ring, span.number, other.number)
+                    && self.are_consecutive_edges(ring, span.number, other.number)
                     && !span.edge.forms_spike_with(&other.edge);
                 for ring in [ring, other_ring] {
                     meetings.touched[ring] |= !is_turn;
@@ -220,15 +220,15 @@ impl<'a> Polygons<'a> {
     }
 
     /// Whether two edges of a ring are consecutive.
-    fn are_neighbors(&self, ring: usize, a: u32, b: u32) -> bool {
+    fn are_consecutive_edges(&self, ring: usize, a: u32, b: u32) -> bool {
         let apart = a.abs_diff(b) as usize;
         let (_, ring, _) = self.rings[ring];
         apart == 1 || apart + 1 == ring.points.len()
     }
 
     fn crossing_error(&self, edge: u32, other: u32) -> ShapeError {
-        let (ring, vertex, _) = self.vertex_of(edge as usize);
-        let (other_ring, other_vertex, _) = self.vertex_of(other as usize);
+        let (ring, vertex, _) = self.ring_and_vertex_of_edge(edge as usize);
+        let (other_ring, other_vertex, _) = self.ring_and_vertex_of_edge(other as usize);
         let [edge, other] = [edge, other].map(|number| &self.tree.edges[number as usize]);
         let point = crossing_point(edge, other);
         let (lat, lon) = (format_e7(point.lat_e7), format_e7(point.lon_e7));
@@ -318,7 +318,7 @@ impl<'a> Polygons<'a> {
     }
 
     fn winding_error(&self, edge: usize, winding: i32) -> ShapeError {
-        let (ring, vertex, is_hole) = self.vertex_of(edge);
+        let (ring, vertex, is_hole) = self.ring_and_vertex_of_edge(edge);
         let cause = match (is_hole, winding < 0) {
             (true, true) => "this hole lies outside of its outer ring or within another hole",
             (true, false) => "this hole winds around what lies in its outer ring",

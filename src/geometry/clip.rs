@@ -38,7 +38,7 @@ impl Clip {
         }
         let mut parts: Vec<Vec<Point>> = Vec::new();
         for pair in points.windows(2) {
-            for (from, to) in self.region.parts_within(pair[0], pair[1]) {
+            for (from, to) in self.region.edge_parts_within(pair[0], pair[1]) {
                 match parts.last_mut() {
                     Some(part) if part.last() == Some(&from) => part.push(to),
                     _ => parts.push(vec![from, to]),

@@ -19,15 +19,15 @@ pub(crate) fn vertex_message(ring: &str, vertex: usize, cause: impl Into<String>
 
 /// Parses a longitude and a latitude in decimal degrees and rounds them to the nearest 1e-7 degree.
 /// Fails if one is not a number or is out of range.
-pub(crate) fn point_of_text(lon: &str, lat: &str) -> Result<Point, String> {
+pub(crate) fn parse_lon_lat(lon: &str, lat: &str) -> Result<Point, String> {
     let lon_e7 = parse_degrees_e7("longitude", lon, 180)?;
     Ok(Point::new(parse_degrees_e7("latitude", lat, 90)?, lon_e7))
 }
 
-/// Converts a longitude and a latitude in degrees like [`point_of_text`]. Rounds the shortest decimal form of each
+/// Converts a longitude and a latitude in degrees like [`parse_lon_lat`]. Rounds the shortest decimal form of each
 /// number, because the number was written in that form. The binary value might be rounded differently.
 pub(crate) fn point_of_degrees(lon: f64, lat: f64) -> Result<Point, String> {
-    point_of_text(&lon.to_string(), &lat.to_string())
+    parse_lon_lat(&lon.to_string(), &lat.to_string())
 }
 
 /// Returns the point with a longitude and a latitude in 1e-7 degree. Fails if one of them is out of range.
@@ -170,8 +170,8 @@ pub fn parse_box(text: &str, order: CornerOrder) -> Result<BoxRegion, String> {
             shorten_for_message(text)
         ));
     };
-    let points = point_of_text(lon1, lat1)
-        .and_then(|first| Ok((first, point_of_text(lon2, lat2)?)))
+    let points = parse_lon_lat(lon1, lat1)
+        .and_then(|first| Ok((first, parse_lon_lat(lon2, lat2)?)))
         .map_err(|cause| format!("{cause}: the order is min_lon,min_lat,max_lon,max_lat"));
     points
         .and_then(|(first, second)| region_of_corners(first, second, order))
@@ -188,7 +188,7 @@ pub fn parse_corners(text: &str) -> Result<Bbox, String> {
         ));
     };
     let mut bbox = Bbox::EMPTY;
-    for point in [point_of_text(lon1, lat1)?, point_of_text(lon2, lat2)?] {
+    for point in [parse_lon_lat(lon1, lat1)?, parse_lon_lat(lon2, lat2)?] {
         bbox.add(point.lat_e7, point.lon_e7);
     }
     Ok(bbox)
@@ -374,7 +374,7 @@ mod tests {
         // The nearest binary numbers have smaller absolute values, and would be rounded down.
         let point = point_of_degrees(1.00000015, -0.00000005).unwrap();
         assert_eq!((point.lon_e7, point.lat_e7), (10_000_002, -1));
-        let point = point_of_text("1.5e1", "+4.").unwrap();
+        let point = parse_lon_lat("1.5e1", "+4.").unwrap();
         assert_eq!((point.lon_e7, point.lat_e7), (150_000_000, 40_000_000));
         assert!(point_of_degrees(1e300, 0.0).is_err());
         assert!(point_of_e7(1_800_000_001, 0).is_err());

@@ -80,7 +80,7 @@ impl<const N: usize> Density<N> {
     fn coarsen(&mut self) {
         self.level -= 1;
         for (cell, points) in std::mem::take(&mut self.cells) {
-            add_counts(&mut self.cells, ancestor(cell, 1), &points);
+            add_counts(&mut self.cells, ancestor_cell(cell, 1), &points);
         }
     }
 
@@ -91,7 +91,7 @@ impl<const N: usize> Density<N> {
         }
         for (cell, points) in &other.cells {
             // `add_to` may make this grid coarser. Therefore, each call uses the current `self.level`.
-            self.add_to(ancestor(*cell, other.level - self.level), points);
+            self.add_to(ancestor_cell(*cell, other.level - self.level), points);
         }
     }
 
@@ -119,7 +119,7 @@ fn add_counts<const N: usize>(cells: &mut FxHashMap<u64, [u64; N]>, cell: u64, p
 }
 
 /// Returns the cell that contains `cell` in a grid that is coarser by `levels` levels.
-const fn ancestor(cell: u64, levels: u32) -> u64 {
+const fn ancestor_cell(cell: u64, levels: u32) -> u64 {
     let (column, row) = (cell >> 32, cell & u32::MAX as u64);
     (column >> levels) << 32 | row >> levels
 }

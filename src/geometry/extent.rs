@@ -99,7 +99,7 @@ impl Extent {
 
     /// Whether the box spans more than 180 degrees of longitude, like the box around a line that crosses the
     /// antimeridian.
-    pub(crate) fn is_wide(&self) -> bool {
+    pub(crate) fn spans_over_180_degrees(&self) -> bool {
         i64::from(self.high.lon_e7) - i64::from(self.low.lon_e7) > MAX_LON_E7
     }
 

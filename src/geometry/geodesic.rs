@@ -94,7 +94,7 @@ impl RadianEdge {
 
     /// Returns the area in square metres between a short edge and the equator. It is positive if the edge leads
     /// eastwards in the northern hemisphere.
-    fn area_below(&self, reference: &mut ReferenceLatitude) -> f64 {
+    fn area_to_equator_m2(&self, reference: &mut ReferenceLatitude) -> f64 {
         let middle = (self.from_lat + self.to_lat) / 2.0;
         reference.move_to(middle);
         let height = self.to_lat - self.from_lat;
@@ -108,13 +108,13 @@ impl RadianEdge {
         // Corrects for the geodesic, which is bent away from the equator in the plane of longitude and latitude.
         let curvature = cos * cos * self.width * self.width + 2.0 * height * height;
         let bent = squares * sin * curvature / 12.0;
-        self.width * (area_below_parallel(sin) + curved + bent)
+        self.width * (area_to_parallel_per_radian(sin) + curved + bent)
     }
 }
 
 /// Returns the area in square metres between the equator and a parallel, for each radian of longitude. `sin` is the
 /// sine of the latitude of the parallel.
-fn area_below_parallel(sin: f64) -> f64 {
+fn area_to_parallel_per_radian(sin: f64) -> f64 {
     let x = E2 * sin * sin;
     // `sin * series` is the integral of 1 / (1 - e² s²)² over s, from 0 to `sin`.
     let series = 1.0
@@ -280,14 +280,14 @@ pub(crate) fn ring_area_m2(ring: &[Point]) -> f64 {
     let (mut sum, mut turn) = (0.0, 0.0);
     for (from, to) in edges() {
         for_each_short_edge(*from, *to, &mut reference, |edge, reference| {
-            sum -= edge.area_below(reference);
+            sum -= edge.area_to_equator_m2(reference);
             turn += edge.width;
         });
     }
     // The edges of a ring around a pole lead once around the axis of the earth. For such a ring, `sum` is the area
     // between the ring and the equator. The area between the ring and the pole is the rest of the hemisphere.
     if turn.abs() > PI {
-        let half = 2.0 * PI * area_below_parallel(1.0);
+        let half = 2.0 * PI * area_to_parallel_per_radian(1.0);
         sum += if sum < 0.0 { half } else { -half };
     }
     sum
@@ -322,8 +322,10 @@ mod tests {
         let ring: Vec<Point> = (0..360)
             .map(|lon| point(-70.0, f64::from(lon) - 180.0))
             .collect();
-        let cap =
-            2.0 * PI * (area_below_parallel(1.0) - area_below_parallel(70f64.to_radians().sin()));
+        let cap = 2.0
+            * PI
+            * (area_to_parallel_per_radian(1.0)
+                - area_to_parallel_per_radian(70f64.to_radians().sin()));
         assert!((ring_area_m2(&ring).abs() - cap).abs() < cap * 1e-3);
     }
 

@@ -25,7 +25,7 @@ pub(crate) fn intersection<'r>(
 /// Returns the polygons in which the winding number of the rings is positive. There, the rings wind counter-clockwise
 /// more often than clockwise. If `is_clockwise` is true, returns the polygons in which the winding number is negative.
 /// The rings may cross.
-pub(crate) fn region_of_winding<'r>(
+pub(crate) fn polygons_with_winding_sign<'r>(
     rings: impl Iterator<Item = &'r Vec<Point>> + Clone,
     is_clockwise: bool,
 ) -> Vec<Rings> {

@@ -206,7 +206,7 @@ impl QuadtreeBuilder {
             let edges = &references[part.first as usize..part.end as usize];
             self.divide_part(part, edges, &pending.cell, &cells);
         }
-        let crossing = self.crossing_range(parts, pending.crossing);
+        let crossing = self.add_crossing_range(parts, pending.crossing);
         let quarters = self.tree.nodes.len();
         for (number, cell) in cells.into_iter().enumerate() {
             self.add_quarter(number, cell, pending.set, crossing, below);
@@ -268,7 +268,7 @@ impl QuadtreeBuilder {
     /// Returns the range in [`Quadtree::crossing`] that lists the groups with edges in a node. The groups of a node are
     /// a subset of those of its parent. If both lists have the same length, they are equal, and the node shares the
     /// range `above` of the parent.
-    fn crossing_range(&mut self, parts: &[GroupEdges], above: (u32, u32)) -> (u32, u32) {
+    fn add_crossing_range(&mut self, parts: &[GroupEdges], above: (u32, u32)) -> (u32, u32) {
         if (above.1 - above.0) as usize == parts.len() {
             return above;
         }
@@ -287,7 +287,7 @@ impl QuadtreeBuilder {
         crossing: (u32, u32),
         below: &mut PendingLevel,
     ) {
-        let set = self.set_with_covering(set, quarter);
+        let set = self.union_with_covering(set, quarter);
         let Quarter {
             parts,
             references,
@@ -322,7 +322,7 @@ impl QuadtreeBuilder {
 
     /// Returns the index in [`Quadtree::sets`] of the union of a set and the groups that cover a quarter. Adds the
     /// union to the sets if it is new.
-    fn set_with_covering(&mut self, set: u32, quarter: usize) -> u32 {
+    fn union_with_covering(&mut self, set: u32, quarter: usize) -> u32 {
         let covering = &self.quarters[quarter].covering;
         if covering.is_empty() {
             return set;

@@ -1,6 +1,6 @@
 //! A region, with tests whether points, lines and polygons share a point with it.
 
-use super::antimeridian::{is_on_antimeridian, point_at_other_edge};
+use super::antimeridian::{is_on_antimeridian, point_at_opposite_map_edge};
 use super::edge::{Edge, EdgeRelation, add_ring};
 use super::{AreaIndex, Extent, Point, Shape};
 
@@ -39,7 +39,7 @@ impl Region {
 
     /// Whether the region contains a point.
     pub(crate) fn contains(&self, point: Point) -> bool {
-        self.contains_without_wrapping(point) || self.meets_at_other_edge(&[point], false)
+        self.contains_without_wrapping(point) || self.meets_at_opposite_map_edge(&[point], false)
     }
 
     /// Whether the region contains a point. Unlike [`contains`](Self::contains), ignores the other edge of the map.
@@ -54,7 +54,7 @@ impl Region {
             Contact::Outside => false,
             Contact::Unclear => self.meets_path(points, false),
         };
-        meets || self.meets_at_other_edge(points, false)
+        meets || self.meets_at_opposite_map_edge(points, false)
     }
 
     /// Whether the region shares a point with a polygon, given as its outer ring and its holes. Rings do not repeat
@@ -65,7 +65,7 @@ impl Region {
             Contact::Outside => false,
             Contact::Unclear => self.meets_rings(outer, holes),
         };
-        meets || self.meets_at_other_edge(outer, true)
+        meets || self.meets_at_opposite_map_edge(outer, true)
     }
 
     /// Whether the region shares a point with a polygon whose box has the position [`Contact::Unclear`].
@@ -91,7 +91,7 @@ impl Region {
     }
 
     /// Returns the parts of an edge that lie within the region, in order from `from` to `to`.
-    pub(crate) fn parts_within(&self, from: Point, to: Point) -> Vec<(Point, Point)> {
+    pub(crate) fn edge_parts_within(&self, from: Point, to: Point) -> Vec<(Point, Point)> {
         match self.contact(&[from, to]) {
             Contact::Inside => return vec![(from, to)],
             Contact::Outside => return Vec::new(),
@@ -102,14 +102,16 @@ impl Region {
             .edges
             .iter()
             .filter(|own| own.relation_to(&edge) != EdgeRelation::Apart);
-        let mut shares: Vec<f64> = met.flat_map(|own| meeting_fractions(&edge, own)).collect();
+        let mut shares: Vec<f64> = met
+            .flat_map(|own| intersection_fractions(&edge, own))
+            .collect();
         shares.extend([0.0, 1.0]);
         shares.sort_unstable_by(f64::total_cmp);
         shares.dedup();
         let at = |share: f64| {
             Point::new(
-                interpolate(from.lat_e7, to.lat_e7, share),
-                interpolate(from.lon_e7, to.lon_e7, share),
+                interpolate_coordinate(from.lat_e7, to.lat_e7, share),
+                interpolate_coordinate(from.lon_e7, to.lon_e7, share),
             )
         };
         let mut parts: Vec<(Point, Point)> = Vec::new();
@@ -157,33 +159,33 @@ impl Region {
 
     /// Whether the region meets the part of a path on the antimeridian, if this part is moved to the other edge of the
     /// map.
-    fn meets_at_other_edge(&self, points: &[Point], is_closed: bool) -> bool {
+    fn meets_at_opposite_map_edge(&self, points: &[Point], is_closed: bool) -> bool {
         if !self.is_at_antimeridian {
             return false;
         }
         let mut ends = points.iter().filter(|point| is_on_antimeridian(**point));
-        if ends.any(|point| self.contains_without_wrapping(point_at_other_edge(*point))) {
+        if ends.any(|point| self.contains_without_wrapping(point_at_opposite_map_edge(*point))) {
             return true;
         }
         let mut along = edges_of(points, is_closed)
             .filter(|edge| is_on_antimeridian(edge.from) && edge.from.lon_e7 == edge.to.lon_e7);
         along.any(|edge| {
             self.meets_edge(&Edge::new(
-                point_at_other_edge(edge.from),
-                point_at_other_edge(edge.to),
+                point_at_opposite_map_edge(edge.from),
+                point_at_opposite_map_edge(edge.to),
             ))
         })
     }
 }
 
 /// Returns the coordinate at the fraction `share` of the way between two coordinates.
-fn interpolate(from: i32, to: i32, share: f64) -> i32 {
+fn interpolate_coordinate(from: i32, to: i32, share: f64) -> i32 {
     (f64::from(from) + (f64::from(to) - f64::from(from)) * share).round() as i32
 }
 
 /// Returns the positions at which `edge` meets `other`, as fractions of the length of `edge`. If the edges lie on one
 /// line, these are the positions of the ends of `other` that lie on `edge`.
-fn meeting_fractions(edge: &Edge, other: &Edge) -> Vec<f64> {
+fn intersection_fractions(edge: &Edge, other: &Edge) -> Vec<f64> {
     let (width, height) = (edge.width() as f64, edge.height() as f64);
     let (other_width, other_height) = (other.width() as f64, other.height() as f64);
     let cross = width * other_height - height * other_width;

@@ -176,13 +176,13 @@ impl TileSet {
             return;
         }
         for row in low[1]..=high[1] {
-            self.fill_row(row, &segments);
+            self.add_inner_tiles_of_row(row, &segments);
         }
     }
 
     /// Adds each tile of a row whose centre is inside of a polygon. Tiles that the outline touches must have been
     /// added. Every other tile is wholly inside or wholly outside of the polygon, so its centre decides.
-    fn fill_row(&mut self, row: i64, segments: &[(TilePosition, TilePosition)]) {
+    fn add_inner_tiles_of_row(&mut self, row: i64, segments: &[(TilePosition, TilePosition)]) {
         let shift = self.shift();
         let half = (1i64 << shift) / 2;
         let y = (row << shift) + half;

@@ -143,8 +143,8 @@ impl OffsetSet {
     }
 
     /// Adds ascending distinct offsets. The list of the chunk can become unsorted and get duplicates, so the chunk can
-    /// be read only after [`settle`](Self::settle).
-    pub(super) fn add_unsettled(&mut self, offsets: &[u16]) {
+    /// be read only after [`sort_and_compact`](Self::sort_and_compact).
+    pub(super) fn add_unsorted(&mut self, offsets: &[u16]) {
         match self {
             Self::Empty => *self = Self::of_ascending(offsets),
             Self::Bitmap(words) => offsets.iter().for_each(|offset| {
@@ -154,22 +154,22 @@ impl OffsetSet {
                 append_offsets(list, offsets);
             }
             Self::Array(list) => {
-                make_ascending(list);
+                sort_and_dedup_offsets(list);
                 // If the list is still long without its duplicates, it becomes a bitmap. Otherwise it would soon be
                 // full and be sorted again.
                 if list.len() > MAX_ARRAY_LEN / 2 || list.len() + offsets.len() > MAX_ARRAY_LEN {
                     *self = self.to_bitmap();
                 }
-                self.add_unsettled(offsets);
+                self.add_unsorted(offsets);
             }
         }
     }
 
-    /// Sorts a list that [`add_unsettled`](Self::add_unsettled) has made, and converts a bitmap with few offsets to a
+    /// Sorts a list that [`add_unsorted`](Self::add_unsorted) has made, and converts a bitmap with few offsets to a
     /// list.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn sort_and_compact(&mut self) {
         match self {
-            Self::Array(list) => make_ascending(list),
+            Self::Array(list) => sort_and_dedup_offsets(list),
             Self::Bitmap(_) if self.len() <= MAX_ARRAY_LEN as u64 => {
                 *self = Self::Array(self.offsets().collect());
             }
@@ -263,7 +263,7 @@ fn append_offsets(list: &mut Vec<u16>, offsets: &[u16]) {
 }
 
 /// Sorts a list, and removes duplicates.
-fn make_ascending(list: &mut Vec<u16>) {
+fn sort_and_dedup_offsets(list: &mut Vec<u16>) {
     if !list.is_sorted_by(|one, next| one < next) {
         list.sort_unstable();
         list.dedup();
@@ -297,7 +297,7 @@ pub(super) fn window(list: &[u16], offset: u16) -> (usize, &[u16]) {
 /// Returns the same as [`find_in_list`] for the list of the chunk `number`. First looks near `last`, the position that
 /// the previous look-up found, and updates `last`.
 #[inline]
-pub(super) fn find_near(
+pub(super) fn find_near_last(
     number: u64,
     list: &[u16],
     offset: u16,
@@ -394,7 +394,7 @@ impl RunCounts {
         match chunk {
             OffsetSet::Empty => None,
             OffsetSet::Array(list) => {
-                let at = find_near(number, list, offset, last)?;
+                let at = find_near_last(number, list, offset, last)?;
                 Some(at as u64)
             }
             OffsetSet::Bitmap(words) => {

@@ -173,7 +173,7 @@ impl DiskJoin {
             ctx.limits(ctx.byte_budget()),
             ids.groups().into_iter().map(Ok),
             // Most encoded ids have one byte, and most encoded locations have more. The factor is an estimate.
-            |group| ids.len_of(group) * 10,
+            |group| ids.byte_len_of_lists(group) * 10,
             Lookup::default,
             |lookup, group, results| {
                 let send = |found: EncodedLists| results.send((found, None), SENT_LEN as u64);
@@ -183,7 +183,7 @@ impl DiskJoin {
             |_| (),
             |(found, ended): (EncodedLists, Option<Range<usize>>)| {
                 if let Some(group) = ended {
-                    phase.advance(ids.len_of(&group));
+                    phase.advance(ids.byte_len_of_lists(&group));
                     *bytes -= ids.release(group.end);
                 }
                 for (part, is_end) in found {
@@ -271,7 +271,7 @@ impl ListPart {
     }
 
     /// Whether the next location may extend beyond the end of `bytes`.
-    const fn may_need_more(&self) -> bool {
+    const fn may_need_more_bytes(&self) -> bool {
         self.bytes.len() - self.position < LOCATION_LEN && self.rest.start < self.rest.end
     }
 
@@ -297,7 +297,7 @@ impl ListReader<'_> {
         for id in ids {
             let range = self.at.find(*id);
             let part = &mut self.parts[range];
-            if part.may_need_more() {
+            if part.may_need_more_bytes() {
                 let read = part.read_more(&self.join.locations[range]);
                 read.map_err(|error| FormatError::with(self.join.read_error_text(&error)))?;
             }
@@ -427,7 +427,7 @@ impl Lookup {
             send(std::mem::take(&mut found))
         };
         for list in lists.clone() {
-            let end = start + file.len_of(&(list..list + 1)) as usize;
+            let end = start + file.byte_len_of_lists(&(list..list + 1)) as usize;
             self.look_up(&bytes[start..end], store, &mut put)?;
             start = end;
         }
@@ -530,7 +530,7 @@ impl RangeFile {
     }
 
     /// Returns the size of the parts of `lists` in bytes.
-    fn len_of(&self, lists: &Range<usize>) -> u64 {
+    fn byte_len_of_lists(&self, lists: &Range<usize>) -> u64 {
         let span = self.span(lists);
         span.end - span.start
     }
@@ -540,7 +540,7 @@ impl RangeFile {
     fn groups(&self) -> Vec<Range<usize>> {
         let (mut groups, mut start) = (Vec::new(), 0);
         for end in 1..=self.ends.len() {
-            if self.len_of(&(start..end)) >= AT_A_TIME || end == self.ends.len() {
+            if self.byte_len_of_lists(&(start..end)) >= AT_A_TIME || end == self.ends.len() {
                 groups.push(start..end);
                 start = end;
             }

@@ -122,7 +122,7 @@ fn a_long_list_is_read_in_pieces() {
         join.push(&split.finish()).unwrap();
     }
     join.resolve_next_range(&store, &Context::new(2)).unwrap();
-    assert!(join.locations[0].len_of(&(1..2)) > SENT_LEN as u64);
+    assert!(join.locations[0].byte_len_of_lists(&(1..2)) > SENT_LEN as u64);
     for number in [3, 1, 0, 2] {
         let (mut read, mut found) = (join.read(number).unwrap(), Vec::new());
         for ids in lists[number].chunks(70_001) {

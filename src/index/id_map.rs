@@ -137,7 +137,7 @@ pub struct IdMapCursor<'m> {
     taken: TakenGroups,
     /// The numbers of the ids in the chunk of the last id looked up; `None` until a look-up in the chunk needs them.
     chunk: Option<&'m OffsetMap>,
-    /// The index in the list of the chunk at which the last look-up ended, for [`OffsetMap::get_near`].
+    /// The index in the list of the chunk at which the last look-up ended, for [`OffsetMap::get_with_hint`].
     at: usize,
 }
 
@@ -157,7 +157,7 @@ impl IdMapCursor<'_> {
             self.chunk = self.map.chunks.chunk(number);
         }
         self.chunk
-            .map_or(0, |chunk| chunk.get_near(offset, &mut self.at))
+            .map_or(0, |chunk| chunk.get_with_hint(offset, &mut self.at))
     }
 
     /// Moves the cursor to the chunk `number`, which may be absent.

@@ -104,7 +104,7 @@ impl LocationStore {
     /// Returns the maximum number of bytes that the table of chunks uses for ids up to `largest`.
     pub fn table_bytes(largest: i64) -> u64 {
         // A table that grows is copied, and the old and the new table are both in memory during the copy.
-        ChunkTable::<LocationChunk>::bytes_up_to(largest) * 3 / 2
+        ChunkTable::<LocationChunk>::bytes_for_ids_up_to(largest) * 3 / 2
     }
 
     /// Returns the maximum number of bytes that the locations of `nodes` nodes with ids from `first` to `last` use. The

@@ -1,6 +1,6 @@
 //! The ranks of ids in a set.
 
-use super::chunk::{LastFound, MAX_ARRAY_LEN, OffsetSet, RunCounts, find_near, window};
+use super::chunk::{LastFound, MAX_ARRAY_LEN, OffsetSet, RunCounts, find_near_last, window};
 use super::id_batch::IdBatch;
 use super::id_set::IdSet;
 use super::table::{ChunkTable, Offsets, id_at, split};
@@ -195,7 +195,7 @@ impl RankSet {
     fn rank_in(&self, chunk: RankedChunk, id: i64, last: &mut LastFound) -> Option<u64> {
         let (number, offset) = split(id);
         let within = if chunk.has_list() {
-            find_near(number, self.list(chunk), offset, last)? as u64
+            find_near_last(number, self.list(chunk), offset, last)? as u64
         } else {
             let (map, counts) = &self.maps[chunk.start()];
             counts.rank(number, map, offset, last)?

@@ -34,12 +34,12 @@ impl SharedIdSet {
         while let Some((number, offsets)) = chunks.next() {
             let shard = shard_of(number, SHARDS);
             let mut part = lock(&self.0[shard]);
-            part.chunk_mut(number).add_unsettled(offsets);
+            part.chunk_mut(number).add_unsorted(offsets);
             // Neighbouring chunks are mostly in the same part, so the part stays locked for them.
             while let Some((number, offsets)) =
                 chunks.next_if(|(number, _)| shard_of(*number, SHARDS) == shard)
             {
-                part.chunk_mut(number).add_unsettled(offsets);
+                part.chunk_mut(number).add_unsorted(offsets);
             }
         }
     }
@@ -54,7 +54,7 @@ impl SharedIdSet {
                     return;
                 };
                 let mut chunks = into_mutex_value(part);
-                chunks.for_each_mut(OffsetSet::settle);
+                chunks.for_each_mut(OffsetSet::sort_and_compact);
                 let set = IdSet::of_chunks(chunks);
                 let mut all = lock(&all);
                 *all = std::mem::take(&mut *all).join(set);

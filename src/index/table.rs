@@ -57,7 +57,7 @@ pub(super) const fn shard_of(number: u64, shards: usize) -> usize {
 }
 
 /// Whether the chunk with this number is for negative ids.
-const fn is_negative(number: u64) -> bool {
+const fn is_negative_chunk(number: u64) -> bool {
     id_at(number, 0) < 0
 }
 
@@ -137,7 +137,7 @@ impl<C: Default + Offsets> ChunkTable<C> {
     /// for positive ids. If `first` is not positive, the range counts as if it contained 0 and all negative ids.
     pub(super) fn may_meet(&self, first: i64, last: i64) -> bool {
         let zero = || self.chunk(0).is_some_and(|chunk| chunk.meets(0, 0));
-        let negative = || self.far.keys().any(|number| is_negative(*number));
+        let negative = || self.far.keys().any(|number| is_negative_chunk(*number));
         (first <= 0 && (zero() || negative()))
             || (last > 0 && self.has_positive_id_between(first.max(1), last))
     }
@@ -171,7 +171,7 @@ impl<C: Default + Offsets> ChunkTable<C> {
         far.sort_unstable_by_key(|(number, _)| *number);
         let (mut below, above): (Vec<_>, Vec<_>) = far
             .into_iter()
-            .partition(|(number, _)| is_negative(*number));
+            .partition(|(number, _)| is_negative_chunk(*number));
         below.reverse();
         (below, self.near_chunks_from(0).chain(above).collect())
     }
@@ -184,7 +184,7 @@ impl<C: Default + Offsets> ChunkTable<C> {
 
     /// Returns the maximum number of bytes that the pages of a table use for ids up to `largest`. Memory that the
     /// chunks allocate is not included.
-    pub(super) fn bytes_up_to(largest: i64) -> u64 {
+    pub(super) fn bytes_for_ids_up_to(largest: i64) -> u64 {
         let chunks = split(largest.max(0)).0 + 1;
         chunks.min(NEAR_CHUNKS).next_multiple_of(PAGE as u64) * (size_of::<C>() as u64 + 1)
     }

@@ -68,7 +68,7 @@ impl PackedValues {
     /// Returns the index of the word that contains the palette index of an offset, and the position of its lowest bit
     /// in the word.
     #[inline]
-    const fn word_of(&self, offset: u16) -> (usize, u32) {
+    const fn word_and_shift(&self, offset: u16) -> (usize, u32) {
         let bit = offset as u32 * self.bits;
         ((bit >> 6) as usize, bit & 63)
     }
@@ -79,7 +79,7 @@ impl PackedValues {
 
     #[inline]
     fn get(&self, offset: u16) -> u32 {
-        let (word, shift) = self.word_of(offset);
+        let (word, shift) = self.word_and_shift(offset);
         let index = self.words[word] >> shift & self.mask();
         self.palette[index as usize]
     }
@@ -97,7 +97,7 @@ impl PackedValues {
                 self.widen(bits);
             }
         }
-        let ((word, shift), mask) = (self.word_of(offset), self.mask());
+        let ((word, shift), mask) = (self.word_and_shift(offset), self.mask());
         let word = &mut self.words[word];
         *word = *word & !(mask << shift) | self.last.1 << shift;
     }
@@ -108,7 +108,8 @@ impl PackedValues {
         wide.palette.clone_from(&self.palette);
         wide.last = self.last;
         for offset in 0..=u16::MAX {
-            let ((from, shift), (to, wide_shift)) = (self.word_of(offset), wide.word_of(offset));
+            let ((from, shift), (to, wide_shift)) =
+                (self.word_and_shift(offset), wide.word_and_shift(offset));
             let index = self.words[from] >> shift & self.mask();
             wide.words[to] |= index << wide_shift;
         }
@@ -135,7 +136,7 @@ impl OffsetMap {
     /// Returns the same as [`get`](Self::get). Fast for offsets in ascending order, because the search in a list begins
     /// at index `at`. Sets `at` to the index of the offset, or to the index at which the offset would be inserted.
     #[inline]
-    pub(super) fn get_near(&self, offset: u16, at: &mut usize) -> u32 {
+    pub(super) fn get_with_hint(&self, offset: u16, at: &mut usize) -> u32 {
         let (Self::SameNumber(offsets, _) | Self::Array(offsets, _)) = self else {
             return self.get(offset);
         };
@@ -308,11 +309,11 @@ mod tests {
             for offset in 0..=u16::MAX {
                 let number = plain.get(&offset).copied().unwrap_or(0);
                 assert_eq!(values.get(offset), number);
-                assert_eq!(values.get_near(offset, &mut at), number);
+                assert_eq!(values.get_with_hint(offset, &mut at), number);
             }
             for _ in 0..5000 {
                 let offset = random.below(1 << 16) as u16;
-                assert_eq!(values.get_near(offset, &mut at), values.get(offset));
+                assert_eq!(values.get_with_hint(offset, &mut at), values.get(offset));
             }
             for _ in 0..50 {
                 let low = random.below(1 << 16) as u16;

@@ -29,7 +29,7 @@ pub(super) fn copy_attributes(path: &Path, file: &File) -> Option<String> {
         mode = mode & !0o070 | copied.group.map_or(mode, |bits| bits << 3) & 0o070;
         mode = match copied.others {
             Some(others) => mode & !0o007 | others & 0o007,
-            None if is_group_lost => mode_for_other_group(mode),
+            None if is_group_lost => mode_for_new_group(mode),
             None => mode,
         };
         if mode != old && is_group_lost && copied.others.is_none() {
@@ -40,7 +40,7 @@ pub(super) fn copy_attributes(path: &Path, file: &File) -> Option<String> {
     #[cfg(not(target_os = "linux"))]
     let lost = {
         if is_group_lost {
-            mode = mode_for_other_group(mode);
+            mode = mode_for_new_group(mode);
         }
         None
     };
@@ -78,7 +78,7 @@ pub(super) fn copy_narrowest_access(paths: &[PathBuf], file: &File, least: u32) 
             & if is_of_group {
                 mode
             } else {
-                mode_for_other_group(mode)
+                mode_for_new_group(mode)
             }
     });
     let mode = own.mode() & (!0o077 | shared) | least;
@@ -97,7 +97,7 @@ const fn has_access_list(_: &Path) -> bool {
 /// Returns the mode for a file of another group: the new group and other users get only the permissions that the old
 /// group and other users had in common.
 #[cfg(unix)]
-const fn mode_for_other_group(mode: u32) -> u32 {
+const fn mode_for_new_group(mode: u32) -> u32 {
     let shared = (mode >> 3) & mode & 0o7;
     mode & !0o077 | shared << 3 | shared
 }
@@ -198,7 +198,7 @@ mod attributes {
         let (group, mut list) = (list.group_permissions(), list);
         if is_group_lost {
             let of_old_group = list.clone();
-            list = list.for_other_group();
+            list = list.for_new_group();
             if list != of_old_group {
                 lost.add("group");
             }
@@ -251,7 +251,7 @@ mod attributes {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::mode_for_other_group;
+    use super::mode_for_new_group;
 
     #[test]
     fn another_group_gets_only_what_group_and_others_both_had() {
@@ -267,7 +267,7 @@ mod tests {
             (0o600, 0o600),
             (0o100_644, 0o100_644),
         ] {
-            assert_eq!(mode_for_other_group(old), new, "{old:o}");
+            assert_eq!(mode_for_new_group(old), new, "{old:o}");
         }
     }
 }

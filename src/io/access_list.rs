@@ -81,7 +81,7 @@ impl AccessList {
     /// Returns the list for the file after a change of its group. Members of the new group were other users before, and
     /// members of the old group become other users. Nobody may gain permissions, so the new group and other users both
     /// get only the permissions that the old group and other users had in common.
-    pub(super) fn for_other_group(mut self) -> Self {
+    pub(super) fn for_new_group(mut self) -> Self {
         let shared = self.shared_permissions() as u16;
         for entry in &mut self.0 {
             if matches!(entry.tag, GROUP_OBJ | OTHER) {
@@ -152,7 +152,7 @@ mod tests {
             (0, 6, 4, 0),
             (6, 7, 6, 6),
         ] {
-            let list = with(group, mask, other).for_other_group();
+            let list = with(group, mask, other).for_new_group();
             assert_eq!(list.shared_permissions(), shared);
             // The entry of a user, and the mask that limits it, stay as they are.
             assert_eq!(list, with(shared as u16, mask, shared as u16));

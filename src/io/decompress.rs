@@ -89,7 +89,7 @@ pub(crate) fn decompressed_reader(input: &Input) -> Result<Box<dyn Read + Send>>
 }
 
 /// Reads `bytes` to their end, or up to an error. Returns the number of bytes read.
-pub(crate) fn count_to_end(mut bytes: impl Read) -> u64 {
+pub(crate) fn count_remaining_bytes(mut bytes: impl Read) -> u64 {
     let (mut len, mut buffer) = (0, vec![0; 1 << 16]);
     while let Ok(count @ 1..) = bytes.read(&mut buffer) {
         len += count as u64;

@@ -50,7 +50,7 @@ static OPEN: Mutex<Vec<Weak<OpenInput>>> = Mutex::new(Vec::new());
 
 /// Finds the open inputs that read the file at `path`. For each, returns the identity that the file had when the input
 /// was opened. `path` must have no symbolic links in it.
-pub(super) fn identities_at(path: &Path) -> Vec<FileIdentity> {
+pub(super) fn open_input_identities(path: &Path) -> Vec<FileIdentity> {
     let open = lock(&OPEN);
     let inputs = open.iter().filter_map(Weak::upgrade);
     let inputs = inputs.filter(|input| input.path.canonicalize().is_ok_and(|real| real == path));
@@ -61,7 +61,7 @@ pub(super) fn identities_at(path: &Path) -> Vec<FileIdentity> {
 const STANDARD_INPUT: &str = "standard input";
 
 /// Returns the name of an input in messages.
-fn name_in_messages(path: &Path) -> &Path {
+fn path_for_messages(path: &Path) -> &Path {
     if path.as_os_str() == "-" {
         Path::new(STANDARD_INPUT)
     } else {
@@ -69,7 +69,7 @@ fn name_in_messages(path: &Path) -> &Path {
     }
 }
 
-/// Registers an open input for [`identities_at`].
+/// Registers an open input for [`open_input_identities`].
 fn register(input: &Arc<OpenInput>) {
     let mut open = lock(&OPEN);
     if open.len() == open.capacity() {
@@ -90,7 +90,7 @@ impl Input {
     pub fn open_in(path: &Path, ctx: &Context) -> Result<Self> {
         if let Some(file) = ctx.file(path) {
             let file = file.try_clone().for_path(path, "cannot open")?;
-            return Self::from_temporary(file, name_in_messages(path));
+            return Self::from_temporary(file, path_for_messages(path));
         }
         match ctx.io {
             IoMode::Direct => Self::open_with_direct(path, |path| direct_reader(path, ctx)),
@@ -120,7 +120,7 @@ impl Input {
         let input = Arc::new(OpenInput {
             path: path.to_owned(),
             len: metadata.len(),
-            drop_behind: direct.is_none() && system::is_large(metadata.len()),
+            drop_behind: direct.is_none() && system::exceeds_half_of_memory(metadata.len()),
             file,
             #[cfg(feature = "update")]
             remote: None,

@@ -29,7 +29,7 @@ mod unfinished;
 mod writer_target;
 
 pub(crate) use backends::{Backend, check_space, open_backend};
-pub(crate) use decompress::{FileCompression, count_to_end, decompressed_reader, gunzip};
+pub(crate) use decompress::{FileCompression, count_remaining_bytes, decompressed_reader, gunzip};
 pub(crate) use directory_content::remove_unlisted_files;
 pub(crate) use file_lock::FileLock;
 pub use input::Input;

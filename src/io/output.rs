@@ -348,7 +348,7 @@ fn begin_file(path: &Path, real_path: PathBuf) -> Result<(UnfinishedFile, File)>
     check_directory(directory_of(&real_path), path)?;
     let failed = |error| Error::io(path, "cannot create", error);
     if real_path.exists() {
-        temporary::remove_remnants(&real_path);
+        temporary::remove_stale_temporaries(&real_path);
     }
     match system::create_unnamed(directory_of(&real_path)).map_err(failed)? {
         Some(file) => {
@@ -356,7 +356,7 @@ fn begin_file(path: &Path, real_path: PathBuf) -> Result<(UnfinishedFile, File)>
             Ok((UnfinishedFile::Unnamed { file, real_path }, second))
         }
         None => {
-            temporary::remove_remnants(&real_path);
+            temporary::remove_stale_temporaries(&real_path);
             let temp = temporary::create(&real_path).map_err(failed)?;
             unfinished::register(temp.path());
             let second = temp.as_file().try_clone().map_err(failed)?;

@@ -4,7 +4,9 @@ use super::directory_content::{DirectoryContent, IsOwn, remove_own_files};
 use super::output::Directory;
 use super::output_target::real_path;
 use super::replaced_files::ReplacedFiles;
-use super::staging::{self, COMPLETE, Staging, flush_entries, is_denied, move_entries};
+use super::staging::{
+    self, COMPLETE, Staging, flush_entries, is_directory_change_denied, move_entries,
+};
 use super::temporary::{self, MOVING};
 use super::{OpenOutput, OutputTarget, StreamOutput, access, unfinished};
 use crate::error::{Error, ErrorKind, FileResult, Result};
@@ -91,7 +93,7 @@ impl OutputDirectory {
         }
         staging::recover_killed_runs(&real, is_own);
         let replaced = ReplacedFiles::of(&real, is_own);
-        let staging = Staging::without_directory(real.clone());
+        let staging = Staging::without_staging_directory(real.clone());
         Ok(Self::with(
             root,
             real,
@@ -116,7 +118,7 @@ impl OutputDirectory {
         let policy = NamingPolicy::Update { _lock: lock(root)? };
         let real = root.canonicalize().map_err(failed)?;
         let within = real.join("update");
-        for remnant in temporary::remnants(&within) {
+        for remnant in temporary::stale_temporary_paths(&within) {
             staging::recover_update(&remnant, &real)
                 .for_path(&remnant, "cannot complete an update")?;
         }
@@ -196,7 +198,9 @@ impl OutputDirectory {
                     NamingPolicy::Replace { is_own, .. } => {
                         move_into_place(&self.staging, &self.real, is_own)
                     }
-                    NamingPolicy::Update { .. } => mark_update(self.staging.path(), &self.real),
+                    NamingPolicy::Update { .. } => {
+                        mark_staging_complete(self.staging.path(), &self.real)
+                    }
                     NamingPolicy::List => Ok(()),
                 }
             })
@@ -242,7 +246,9 @@ impl OutputDirectory {
         let _ = self.replaced.copy_access_to_file(name, &output.file);
         let mut output = StreamOutput::new(output);
         output.write(list)?;
-        output.commit_with(&self.staging.created).map(drop)
+        output
+            .commit_with_completed(&self.staging.created)
+            .map(drop)
     }
 
     /// Fails if the new files cannot replace the files in the directory. Warns of files that stay in the directory.
@@ -299,7 +305,7 @@ fn move_into_place(staging: &Staging, real: &Path, is_own: IsOwn) -> io::Result<
         return move_files(staging.path(), real, is_own);
     }
     match rename_into_place(staging, real, is_own) {
-        Err(error) if is_denied(&error) && real.is_dir() => {
+        Err(error) if is_directory_change_denied(&error) && real.is_dir() => {
             move_files(staging.path(), real, is_own)
         }
         result => result,
@@ -351,7 +357,7 @@ fn move_files(staged: &Path, real: &Path, is_own: IsOwn) -> io::Result<()> {
 
 /// Copies the access rights of the files in `real` to the staged files that will replace them, and marks the update in
 /// the staging directory as complete.
-fn mark_update(staged: &Path, real: &Path) -> io::Result<()> {
+fn mark_staging_complete(staged: &Path, real: &Path) -> io::Result<()> {
     for entry in fs::read_dir(staged)? {
         let entry = entry?;
         let old = real.join(entry.file_name());
@@ -359,7 +365,7 @@ fn mark_update(staged: &Path, real: &Path) -> io::Result<()> {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         if old.exists() {
-            let _ = access::copy_attributes(&old, &staging::open_to_change(&entry.path())?);
+            let _ = access::copy_attributes(&old, &staging::open_for_update(&entry.path())?);
         }
     }
     File::create(staged.join(COMPLETE))?.sync_all()?;

@@ -37,7 +37,7 @@ impl ReplacedFile {
             _lock: lock,
         };
         let is_read = |read: FileIdentity| read == identity;
-        if input::identities_at(path).into_iter().all(is_read) {
+        if input::open_input_identities(path).into_iter().all(is_read) {
             Ok(Some(replaced))
         } else {
             Err(Error::file(path, CHANGED))

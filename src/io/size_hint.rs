@@ -40,7 +40,7 @@ impl SizeHint {
 
     /// Returns the buffer size of this output in bytes, if `bytes` bytes are divided among the outputs. The result is
     /// at least an eighth of `bytes`.
-    pub(super) fn share_of(&self, bytes: u64) -> u64 {
+    pub(super) fn buffer_share(&self, bytes: u64) -> u64 {
         bytes / (self.others as u64 + 1).min(MAX_SHARES)
     }
 

@@ -56,7 +56,7 @@ impl Staging {
             Self::create_named_like(&within)
         } else {
             match Self::create_named_like(root) {
-                Err(error) if root.is_dir() && is_denied(&error) => {
+                Err(error) if root.is_dir() && is_directory_change_denied(&error) => {
                     Self::create_named_like(&within)
                 }
                 result => result,
@@ -97,7 +97,7 @@ impl Staging {
 
     /// Returns a value without a staging directory, for files that are created with their final names in the existing
     /// directory `root`.
-    pub(super) const fn without_directory(root: PathBuf) -> Self {
+    pub(super) const fn without_staging_directory(root: PathBuf) -> Self {
         Self {
             path: root,
             created: Vec::new(),
@@ -148,7 +148,7 @@ impl Staging {
             if path.is_dir() {
                 flush_entries(path)?;
             } else {
-                system::sync(&open_to_change(path)?)?;
+                system::sync(&open_for_update(path)?)?;
             }
         }
         Ok(())
@@ -176,7 +176,7 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        unfinished::abandon_paths(&self.created);
+        unfinished::remove_unfinished_paths(&self.created);
     }
 }
 
@@ -189,7 +189,7 @@ fn can_be_renamed(directory: &Path) -> bool {
 }
 
 /// Whether an error means that the entries of the parent directory cannot be changed.
-pub(super) fn is_denied(error: &io::Error) -> bool {
+pub(super) fn is_directory_change_denied(error: &io::Error) -> bool {
     use io::ErrorKind::{CrossesDevices, PermissionDenied, ReadOnlyFilesystem, ResourceBusy};
     let kinds = [
         CrossesDevices,
@@ -202,7 +202,7 @@ pub(super) fn is_denied(error: &io::Error) -> bool {
 
 /// Opens a file of this program to flush it or to change its access. On Unix, a file that nobody may write is opened
 /// for reading, which is enough to flush it.
-pub(super) fn open_to_change(path: &Path) -> io::Result<File> {
+pub(super) fn open_for_update(path: &Path) -> io::Result<File> {
     let opened = OpenOptions::new().write(true).open(path);
     opened.or_else(|_| File::open(path))
 }
@@ -238,8 +238,8 @@ pub(super) fn move_entries(from: &Path, to: &Path, mark: &str) -> io::Result<()>
 /// begun to replace `root`, completes or undoes the replacement.
 pub(super) fn recover_killed_runs(root: &Path, is_own: IsOwn) {
     let within = root.join(root.file_name().unwrap_or_default());
-    let mut remnants = temporary::remnants(root);
-    remnants.extend(temporary::remnants(&within));
+    let mut remnants = temporary::stale_temporary_paths(root);
+    remnants.extend(temporary::stale_temporary_paths(&within));
     for remnant in remnants {
         let name = remnant.file_name().unwrap_or_default().to_string_lossy();
         let is_missing = root.symlink_metadata().is_err();

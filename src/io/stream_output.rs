@@ -125,7 +125,7 @@ impl StreamOutput {
 
     /// Flushes the file to disk and gives it its name. Returns its size in bytes.
     pub(crate) fn commit(self) -> Result<u64> {
-        self.commit_with(&[])
+        self.commit_with_completed(&[])
     }
 
     /// Gives the file its name without waiting until the file is on disk. The caller flushes the file later. Returns
@@ -152,7 +152,7 @@ impl StreamOutput {
 
     /// Commits as [`commit`](Self::commit) does, and at the same time marks the unfinished files `completed` as
     /// complete.
-    pub(super) fn commit_with(mut self, completed: &[PathBuf]) -> Result<u64> {
+    pub(super) fn commit_with_completed(mut self, completed: &[PathBuf]) -> Result<u64> {
         self.wait_until_written()?;
         self.output.commit_and_complete(completed)?;
         Ok(self.len)

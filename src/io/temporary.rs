@@ -78,7 +78,7 @@ pub(super) fn is_temporary_or_mark(name: &OsStr) -> bool {
 }
 
 /// Returns the temporary files and directories of the output `path` that no process uses.
-pub(super) fn remnants(path: &Path) -> Vec<PathBuf> {
+pub(super) fn stale_temporary_paths(path: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(directory_of(path)) else {
         return Vec::new();
     };
@@ -105,8 +105,8 @@ pub(super) fn remnants(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Removes temporary files of the output `path` that no process uses. Failures are ignored.
-pub(super) fn remove_remnants(path: &Path) {
-    for remnant in remnants(path) {
+pub(super) fn remove_stale_temporaries(path: &Path) {
+    for remnant in stale_temporary_paths(path) {
         let _ = fs::remove_file(remnant);
     }
 }
@@ -138,7 +138,7 @@ mod tests {
         fs::write(temporary_path(&path, 7), "").unwrap();
         let entries = || fs::read_dir(directory.path()).unwrap().count();
         assert_eq!(entries(), 4);
-        remove_remnants(&path);
+        remove_stale_temporaries(&path);
         assert_eq!(entries(), 3);
         assert!(used.path().exists() && others.iter().all(|other| other.exists()));
         // The name of the output has the maximum length, so the temporary name contains only a part of it.

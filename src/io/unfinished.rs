@@ -128,7 +128,7 @@ pub(super) fn unregister_all(paths: &[PathBuf]) {
 }
 
 /// Removes the files and empty directories among `paths` that are still registered, in reverse order.
-pub(super) fn abandon_paths(paths: &[PathBuf]) {
+pub(super) fn remove_unfinished_paths(paths: &[PathBuf]) {
     let mut names = names();
     for path in paths.iter().rev() {
         if names.remove(path) && fs::remove_file(path).is_err() {
@@ -156,7 +156,7 @@ mod tests {
         for path in &paths[1..] {
             finish_output(Some(path), &[], || Ok::<_, ()>(())).unwrap();
         }
-        abandon_paths(&paths);
+        remove_unfinished_paths(&paths);
         assert!(!paths[0].exists());
         assert!(paths[COUNT - 1].exists());
     }

@@ -84,7 +84,7 @@ pub(super) fn file_version(headers: &HeaderMap) -> Option<String> {
 /// Returns a fault if a response states a content coding such as `br` or `zstd`. The client asks for no coding, and
 /// does not decode such a response. Gzip is never a fault, because servers also state this coding for files that are
 /// stored as gzip data. Readers recognize gzip data by its content.
-pub(super) fn coding_fault(headers: &HeaderMap) -> Option<Fault> {
+pub(super) fn content_coding_fault(headers: &HeaderMap) -> Option<Fault> {
     const CODINGS: [&str; 5] = ["br", "compress", "deflate", "x-compress", "zstd"];
     let stated = header_text(headers, &CONTENT_ENCODING)?;
     let is_coded = |name: &str| {

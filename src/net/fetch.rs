@@ -71,7 +71,7 @@ impl<'t> Fetcher<'t> {
     ) -> Result<(), Fault> {
         let mut version = None;
         self.attempts.run(Some(self.pace_of_attempts()), || {
-            let read = self.read_rest(url, limit, bytes, &mut version);
+            let read = self.read_remaining_bytes(url, limit, bytes, &mut version);
             (read, bytes.len())
         })
     }
@@ -114,7 +114,7 @@ impl<'t> Fetcher<'t> {
 
     /// Opens the file at the first byte that is missing in `bytes`. `version` is the version of the file that `bytes`
     /// come from. If the version is unknown, opens the whole file, because the server may have replaced the file.
-    fn open_rest(
+    fn open_remaining_range(
         &self,
         url: &str,
         bytes: &mut impl Body,
@@ -143,7 +143,7 @@ impl<'t> Fetcher<'t> {
     }
 
     /// Appends the rest of a file to `bytes`. `version` is the version of the file that `bytes` come from.
-    fn read_rest(
+    fn read_remaining_bytes(
         &self,
         url: &str,
         limit: u64,
@@ -156,7 +156,7 @@ impl<'t> Fetcher<'t> {
             len,
             bytes: mut part,
             ..
-        } = self.open_rest(url, bytes, version)?;
+        } = self.open_remaining_range(url, bytes, version)?;
         let end = len.map(|len| start.saturating_add(len));
         if end.is_some_and(|end| end > limit) {
             return Err(Fault::too_long(limit));

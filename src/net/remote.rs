@@ -80,7 +80,7 @@ impl RemoteFile {
         let directory = std::env::temp_dir();
         let file =
             tempfile::tempfile_in(&directory).for_path(&directory, CANNOT_CREATE_TEMPORARY)?;
-        let found = retry_fetch(|| fetch_first(&web, url, first, &file, patience));
+        let found = retry_fetch(|| fetch_first_bytes(&web, url, first, &file, patience));
         let (version, first) = found.map_err(|fault| Error::file(url, fault.to_string()))?;
         let mut parts = FetchedParts::default();
         parts.fetched.add(first.clone());
@@ -159,7 +159,7 @@ impl RemoteFile {
             }
             _ => return Err(self.web.fault_of_response(&uri, &response)),
         }
-        let (part, version) = parse_part(response.headers())?;
+        let (part, version) = parse_range_and_version(response.headers())?;
         if version != self.version {
             return Err(changed());
         }
@@ -188,7 +188,7 @@ fn retry_fetch<T>(mut attempt: impl FnMut() -> FetchAttempt<T>) -> FetchAttempt<
 }
 
 /// Fetches the first `first` bytes of a file. Returns the version of the file, and the range that was fetched.
-fn fetch_first(
+fn fetch_first_bytes(
     web: &WebFiles,
     url: &Path,
     first: u64,
@@ -199,7 +199,7 @@ fn fetch_first(
     let (uri, response) = request_range(web, url, &(0..first), None)?;
     match response.status().as_u16() {
         206 => {
-            let (part, version) = parse_part(response.headers())?;
+            let (part, version) = parse_range_and_version(response.headers())?;
             if part != (0..first.min(version.len)) {
                 let cause = "the server sent another part than the first";
                 return Err(Fault::Permanent(cause.into()));
@@ -252,7 +252,7 @@ fn request_range(
 }
 
 /// Reads the range of a part, and the version of its file, from the headers of a response.
-fn parse_part(headers: &HeaderMap) -> FetchAttempt<(Range<u64>, FileVersion)> {
+fn parse_range_and_version(headers: &HeaderMap) -> FetchAttempt<(Range<u64>, FileVersion)> {
     match client::parse_content_range(headers) {
         Some((part, Some(len))) if part.start <= part.end && part.end <= len => {
             Ok((part, version_of(headers, len)))

@@ -102,7 +102,9 @@ impl WebFiles {
             let status = response.status();
             if !status.is_redirection() || status == StatusCode::NOT_MODIFIED {
                 let is_file = status.is_success();
-                if let Some(fault) = client::coding_fault(response.headers()).filter(|_| is_file) {
+                if let Some(fault) =
+                    client::content_coding_fault(response.headers()).filter(|_| is_file)
+                {
                     return Err(fault);
                 }
                 return Ok((uri, response));
@@ -158,7 +160,7 @@ impl WebFiles {
 
     /// Returns the cookies that are sent with a request; `None` if there are none.
     fn cookies(&self, uri: &Uri) -> Option<String> {
-        let (is_secure, host, path) = uri_parts(uri);
+        let (is_secure, host, path) = https_flag_host_and_path(uri);
         let cookies = &self.credentials.cookies;
         cookies.header(is_secure, host, path, now())
     }
@@ -177,7 +179,7 @@ impl WebFiles {
         match status.as_u16() {
             404 | 410 => Fault::Missing,
             status @ (401 | 403) => {
-                let (is_secure, host, path) = uri_parts(uri);
+                let (is_secure, host, path) = https_flag_host_and_path(uri);
                 let cookies = &self.credentials.cookies;
                 let expired = cookies.expired_message(is_secure, host, path, now());
                 // Servers answer with 403 for many reasons. Missing or wrong credentials count as the reason if some
@@ -263,7 +265,7 @@ fn now() -> i64 {
 }
 
 /// Splits a URL into `(is_https, host, path)`.
-fn uri_parts(uri: &Uri) -> (bool, &str, &str) {
+fn https_flag_host_and_path(uri: &Uri) -> (bool, &str, &str) {
     (
         uri.scheme_str() == Some("https"),
         uri.host().unwrap_or_default(),

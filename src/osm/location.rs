@@ -68,7 +68,7 @@ impl Location {
     /// Latitude and longitude in units of 1e-7 degree, as files store them. Both are `i32::MAX` if there is no
     /// location.
     #[inline]
-    pub(crate) const fn stored_e7(location: Option<Self>) -> (i32, i32) {
+    pub(crate) const fn lat_lon_e7_or_undefined(location: Option<Self>) -> (i32, i32) {
         match location {
             Some(location) => (location.lat_e7(), location.lon_e7()),
             None => UNDEFINED_E7,
@@ -95,7 +95,10 @@ mod tests {
             }
         }
         assert_eq!(Location::new(i32::MAX, i32::MAX), None);
-        assert_eq!(Location::stored_e7(None), (i32::MAX, i32::MAX));
+        assert_eq!(
+            Location::lat_lon_e7_or_undefined(None),
+            (i32::MAX, i32::MAX)
+        );
     }
 
     #[test]

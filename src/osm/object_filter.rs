@@ -29,7 +29,12 @@ impl ObjectExpression {
     /// Parses an expression. The error is a message that quotes `text`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let split = MetadataCondition::split_expression;
-        Self::parse_parts(text, &['=', '@', '~'], split, TagPattern::parse_joined)
+        Self::parse_parts(
+            text,
+            &['=', '@', '~'],
+            split,
+            TagPattern::parse_joined_conditions,
+        )
     }
 
     /// Creates an expression that selects objects of all kinds by a tag.

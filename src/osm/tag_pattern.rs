@@ -34,7 +34,7 @@ impl TagPattern {
 
     /// Parses conditions that are joined by `&` and must all hold. Each condition may have the operator `=`, `!=`, `~`
     /// or `!~`. `!condition` holds if no tag of the object matches `condition`.
-    pub(super) fn parse_joined(text: &str) -> Result<TagConditions, String> {
+    pub(super) fn parse_joined_conditions(text: &str) -> Result<TagConditions, String> {
         let mut parsed = TagConditions::default();
         for condition in split_conditions(text) {
             let condition = condition.replace("\\&", "&");
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn values_match_regular_expressions() {
         let matches = |text: &str, value: &str| {
-            let patterns = TagPattern::parse_joined(text).unwrap();
+            let patterns = TagPattern::parse_joined_conditions(text).unwrap();
             patterns.needed.iter().all(|one| one.matches("k", value))
         };
         for (text, value, expected) in [
@@ -188,7 +188,7 @@ mod tests {
         ] {
             assert_eq!(matches(text, value), expected, "{text} {value}");
         }
-        let error = TagPattern::parse_joined("k~(").unwrap_err();
+        let error = TagPattern::parse_joined_conditions("k~(").unwrap_err();
         assert!(error.contains("'('") && !error.contains('\n'), "{error}");
         // `parse` does not support regular expressions, so `~` is a part of the key.
         assert!(!TagPattern::parse("k~a").unwrap().has_value);

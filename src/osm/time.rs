@@ -31,7 +31,7 @@ pub fn parse_moment(text: &str) -> Option<i64> {
             return text
                 .parse()
                 .ok()
-                .filter(|seconds| *seconds <= last_second());
+                .filter(|seconds| *seconds <= max_timestamp_seconds());
         }
         (true, 8) => "T00:00:00Z",
         (_, 4) => "-01-01T00:00:00Z",
@@ -51,7 +51,7 @@ pub fn parse_period(text: &str) -> Option<RangeInclusive<i64>> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     // The month after the last representable month begins one second after the last representable second.
     let month = |year: i64, month: i64| {
-        parse_moment(&format!("{year:04}-{month:02}")).unwrap_or(last_second() + 1)
+        parse_moment(&format!("{year:04}-{month:02}")).unwrap_or(max_timestamp_seconds() + 1)
     };
     let end = match (is_number, text.len()) {
         (_, 4) => month(text.parse::<i64>().ok()? + 1, 1),
@@ -68,7 +68,7 @@ pub fn parse_period(text: &str) -> Option<RangeInclusive<i64>> {
 }
 
 /// Returns the last second that a [`Timestamp`] can represent, in the year 9999.
-fn last_second() -> i64 {
+fn max_timestamp_seconds() -> i64 {
     Timestamp::MAX.as_second()
 }
 
@@ -148,9 +148,13 @@ mod tests {
     #[test]
     fn times_after_the_year_9999_are_rejected() {
         for text in ["9999", "9999-12"] {
-            assert_eq!(parse_period(text).unwrap().end(), &last_second(), "{text}");
+            assert_eq!(
+                parse_period(text).unwrap().end(),
+                &max_timestamp_seconds(),
+                "{text}"
+            );
         }
-        let last = last_second();
+        let last = max_timestamp_seconds();
         assert_eq!(parse_period(&last.to_string()), Some(last..=last));
         assert_eq!(parse_period(&(last + 1).to_string()), None);
         assert_eq!(parse_period(&format!("00{}", i64::MAX)), None);

@@ -229,7 +229,7 @@ impl MemberParser<'_> {
                 "output: the name of a tile, {TILE}, is missing in it"
             ));
         }
-        let tiles = tiles_of(&shape, zoom).ok_or("grid: there are too many tiles")?;
+        let tiles = tiles_touching_shape(&shape, zoom).ok_or("grid: there are too many tiles")?;
         let extract_of_tile = |[column, row]: [u32; 2]| {
             let output = output.replace(TILE, &format!("{zoom}-{column}-{row}"));
             let region = BoxRegion {
@@ -269,7 +269,7 @@ impl MemberParser<'_> {
     fn parse_region_value(&mut self, key: &str, value: &Value) -> Result<BoxRegion, String> {
         let shape = match (key, value) {
             ("bbox", value) => return parse_bbox(value, self.corners),
-            ("relation" | "area", value) => self.area_of_data(&parse_area(key, value)?),
+            ("relation" | "area", value) => self.shape_of_area(&parse_area(key, value)?),
             (_, Value::Object(file)) => self.read_region_file(file),
             ("polygon", rings) => {
                 let polygons =
@@ -289,7 +289,7 @@ impl MemberParser<'_> {
     }
 
     /// Returns the shape of an area of the data.
-    fn area_of_data(&self, area: &AreaOfFile) -> Result<Shape, String> {
+    fn shape_of_area(&self, area: &AreaOfFile) -> Result<Shape, String> {
         let (data, _) = self.data.ok_or("there is no file with areas")?;
         let shape = self.areas.get(area).cloned();
         let shape = shape.unwrap_or_else(|| Err("the area was not read".to_owned()));
@@ -377,7 +377,7 @@ fn parse_strategy(fields: &ConfigFields) -> Result<Option<ConfigStrategy>, Strin
 }
 
 /// Returns the tiles that a shape touches, in order; `None` if they are too many.
-fn tiles_of(shape: &Shape, zoom: u8) -> Option<Vec<[u32; 2]>> {
+fn tiles_touching_shape(shape: &Shape, zoom: u8) -> Option<Vec<[u32; 2]>> {
     let mut tiles = TileSet::new(zoom);
     for Polygon { outer, holes } in &shape.polygons {
         let holes = holes.iter().map(|hole| hole.points.as_slice());

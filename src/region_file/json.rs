@@ -9,7 +9,8 @@ pub(super) fn parse(text: &[u8]) -> Result<Value, String> {
         Ok(value) => return Ok(value),
         Err(error) => error,
     };
-    let retried = without_bare_words(text).and_then(|text| serde_json::from_slice(&text).ok());
+    let retried =
+        replace_nan_and_infinity(text).and_then(|text| serde_json::from_slice(&text).ok());
     retried.ok_or_else(|| {
         let message = first.to_string();
         let cause = message.split_once(" at line ");
@@ -21,13 +22,13 @@ pub(super) fn parse(text: &[u8]) -> Result<Value, String> {
 
 /// Replaces bare `NaN` and `Infinity`, and a minus sign before them, with `null`. Does not change strings. Returns
 /// `None` if there is nothing to replace.
-fn without_bare_words(text: &[u8]) -> Option<Vec<u8>> {
+fn replace_nan_and_infinity(text: &[u8]) -> Option<Vec<u8>> {
     let mut replaced = Vec::with_capacity(text.len());
     let mut found = false;
     let mut rest = text;
     while let Some((&byte, behind)) = rest.split_first() {
         if byte == b'"' {
-            let (string, behind) = rest.split_at(string_len(rest));
+            let (string, behind) = rest.split_at(string_literal_len(rest));
             replaced.extend_from_slice(string);
             rest = behind;
             continue;
@@ -46,7 +47,7 @@ fn without_bare_words(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Returns the length in bytes of the string literal at the start of `text`, including its quotes.
-fn string_len(text: &[u8]) -> usize {
+fn string_literal_len(text: &[u8]) -> usize {
     let mut escaped = false;
     let end = text.iter().skip(1).position(|&byte| {
         let ends = byte == b'"' && !escaped;

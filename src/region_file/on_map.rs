@@ -5,7 +5,7 @@
 //! around the earth, so it is 2 degrees wide, not 358.
 
 use crate::geometry::{
-    Antimeridian, MapTurn, Point, Polygon, Ring, Shape, doubled_area, is_across,
+    Antimeridian, MapTurn, Point, Polygon, Ring, Shape, doubled_area, is_edge_across_antimeridian,
     is_on_antimeridian, vertex_message,
 };
 
@@ -29,9 +29,8 @@ pub(super) fn shape_on_map(
     let rings = || outers.iter().chain(&holes);
     let jumping = match antimeridian {
         Antimeridian::Keep => None,
-        Antimeridian::Cut => {
-            rings().find_map(|ring| Some((ring.name.clone(), jump_vertex(&ring.points)?)))
-        }
+        Antimeridian::Cut => rings()
+            .find_map(|ring| Some((ring.name.clone(), find_antimeridian_jump(&ring.points)?))),
     };
     let Some((name, vertex)) = jumping else {
         return group(outers, holes);
@@ -111,11 +110,11 @@ fn reaches_poles<'p>(points: impl Iterator<Item = &'p Point> + Clone) -> bool {
 /// with such an end, the author has usually chosen a side of the map, as in a box from -10 to 180. There is one
 /// exception. An edge with one such end jumps if the ring continues beyond this end on the end's side of the map. For
 /// example, the edge from 180 to -179 jumps in the ring 179, 180, -179.
-fn jump_vertex(points: &[Point]) -> Option<usize> {
+fn find_antimeridian_jump(points: &[Point]) -> Option<usize> {
     let next = points.iter().cycle().skip(1);
     let mut edges = (1..).zip(points.iter().zip(next));
     let found = edges.find(|(vertex, (from, to))| {
-        if !is_across(**from, **to) {
+        if !is_edge_across_antimeridian(**from, **to) {
             return false;
         }
         match (is_on_antimeridian(**from), is_on_antimeridian(**to)) {
@@ -124,11 +123,11 @@ fn jump_vertex(points: &[Point]) -> Option<usize> {
             (true, false) => {
                 let (after, before) = (points.iter().skip(*vertex), points.iter().take(*vertex));
                 let backwards = before.rev().chain(after.rev());
-                continues_on_side_of(**from, backwards)
+                continues_on_same_side(**from, backwards)
             }
             (false, true) => {
                 let (after, before) = (points.iter().skip(*vertex), points.iter().take(*vertex));
-                continues_on_side_of(**to, after.chain(before))
+                continues_on_same_side(**to, after.chain(before))
             }
         }
     });
@@ -137,7 +136,7 @@ fn jump_vertex(points: &[Point]) -> Option<usize> {
 
 /// Whether a ring continues beyond `edge`, a point on the antimeridian, on the same side of the map as `edge`. `points`
 /// is the continuation of the ring. Its first point that is not on the antimeridian decides.
-fn continues_on_side_of<'p>(edge: Point, mut points: impl Iterator<Item = &'p Point>) -> bool {
+fn continues_on_same_side<'p>(edge: Point, mut points: impl Iterator<Item = &'p Point>) -> bool {
     let other = points.find(|point| !is_on_antimeridian(**point));
     other.is_some_and(|other| other.lon_e7.signum() == edge.lon_e7.signum())
 }

@@ -154,7 +154,7 @@ fn member_ways(
 /// nodes that a relation lists for the way.
 fn nodes(objects: &OsmObjects, way: i64, name: &str) -> Result<Vec<AreaNode>, String> {
     let listed = objects.member_ways.get(&way);
-    let listed = listed.map(|locations| listed_nodes(locations, name));
+    let listed = listed.map(|locations| nodes_from_locations(locations, name));
     match (objects.ways.get(&way), listed) {
         (Some(way), None) => nodes_of_way(objects, way, name),
         (Some(way), Some(listed)) => {
@@ -191,7 +191,10 @@ fn nodes_of_way(
 }
 
 /// Returns the nodes that a relation lists for a member way.
-fn listed_nodes(locations: &[Option<Location>], name: &str) -> Result<Vec<AreaNode>, String> {
+fn nodes_from_locations(
+    locations: &[Option<Location>],
+    name: &str,
+) -> Result<Vec<AreaNode>, String> {
     if locations.len() < 2 {
         return Err(too_few_nodes(name));
     }

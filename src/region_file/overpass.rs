@@ -8,7 +8,7 @@ use crate::pbf::Member;
 use serde_json::Value;
 
 /// Whether a JSON document is the answer of an Overpass server, which has `elements` and, unlike GeoJSON, no `type`.
-pub(super) fn is_answer(document: &Value) -> bool {
+pub(super) fn is_overpass_response(document: &Value) -> bool {
     document.get("elements").is_some_and(Value::is_array) && document.get("type").is_none()
 }
 

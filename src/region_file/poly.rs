@@ -2,7 +2,7 @@
 
 use super::on_map::shape_on_map;
 use crate::geometry::{
-    Antimeridian, Point, Ring, Shape, nest_holes, point_of_text, ring, shorten_for_message,
+    Antimeridian, Point, Ring, Shape, nest_holes, parse_lon_lat, ring, shorten_for_message,
 };
 use std::fmt::Write;
 
@@ -108,7 +108,7 @@ fn parse_section<'a>(
 fn parse_position(text: &str) -> Result<Point, String> {
     let numbers: Vec<&str> = text.split_whitespace().collect();
     match numbers.as_slice() {
-        [lon, lat] => point_of_text(lon, lat),
+        [lon, lat] => parse_lon_lat(lon, lat),
         _ => Err(format!(
             "'{}' is not a longitude and a latitude, nor END",
             shorten_for_message(text)

@@ -114,7 +114,7 @@ pub fn read_shape_as(
     let input = Input::open(path)?;
     let kind = kind.map_or_else(|| ShapeFileKind::of_file(&input), Ok)?;
     let shape = match kind {
-        ShapeFileKind::GeoJson => shape_of_json(&read_text(&input)?, antimeridian),
+        ShapeFileKind::GeoJson => parse_json_shape(&read_text(&input)?, antimeridian),
         ShapeFileKind::Poly => poly::parse(&read_text(&input)?, antimeridian),
         ShapeFileKind::Osm => Ok(osm_file::read(&input, antimeridian)?),
     };
@@ -124,9 +124,9 @@ pub fn read_shape_as(
 }
 
 /// Returns the region in a JSON document, which is GeoJSON or the answer of an Overpass server.
-fn shape_of_json(text: &[u8], antimeridian: Antimeridian) -> Result<Shape, String> {
+fn parse_json_shape(text: &[u8], antimeridian: Antimeridian) -> Result<Shape, String> {
     let document = json::parse(text)?;
-    if overpass::is_answer(&document) {
+    if overpass::is_overpass_response(&document) {
         osm_file::shape_of(&overpass::objects_of(&document)?, antimeridian)
     } else {
         geojson::shape_of(&document, antimeridian)

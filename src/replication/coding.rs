@@ -4,7 +4,7 @@
 //! The content of a file decides whether it is coded. The header `Content-Encoding` cannot decide this, because servers
 //! also send it with files that are stored as gzip data.
 
-use super::page::is_page;
+use super::page::is_html_page;
 use crate::io::gunzip;
 use crate::net::{Body, Fault, GzipFile};
 use std::io::{BufReader, Read};
@@ -38,7 +38,7 @@ pub(super) fn decode_text(bytes: &mut Vec<u8>, limit: u64) {
 
 /// Returns the first [`START_LEN`] bytes of the content of gzip data, or as many as can be decoded. `data` is the
 /// beginning of the gzip data. Returns no bytes for other data.
-pub(super) fn start_of_content(data: &[u8]) -> Vec<u8> {
+pub(super) fn decode_gzip_start(data: &[u8]) -> Vec<u8> {
     let mut start = Vec::new();
     if is_gzip(data) {
         // Decoding truncated data ends with an error, after the bytes that can be decoded.
@@ -52,8 +52,8 @@ pub(super) fn start_of_content(data: &[u8]) -> Vec<u8> {
 /// result is longer than `limit` bytes.
 pub(super) fn decode_file(body: &mut GzipFile, directory: &Path, limit: u64) -> Result<(), Fault> {
     for _ in 0..CODINGS {
-        let content = start_of_content(body.head());
-        if !is_gzip(&content) && !is_page(&content) {
+        let content = decode_gzip_start(body.head());
+        if !is_gzip(&content) && !is_html_page(&content) {
             return Ok(());
         }
         match decode_body(body, directory, limit)? {

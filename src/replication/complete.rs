@@ -22,14 +22,14 @@ const START_LEN: usize = 4096;
 pub(super) fn check_changes(mut bytes: impl BufRead) -> Result<u64, Fault> {
     let form = ChangeForm::detect(bytes.fill_buf().unwrap_or_default());
     match form {
-        Some(ChangeForm::Pbf) => check_pbf(bytes),
-        Some(ChangeForm::Xml | ChangeForm::Opl | ChangeForm::O5c) => check_text(bytes),
-        None => check_text(gunzip(bytes)),
+        Some(ChangeForm::Pbf) => checked_pbf_len(bytes),
+        Some(ChangeForm::Xml | ChangeForm::Opl | ChangeForm::O5c) => checked_text_len(bytes),
+        None => checked_text_len(gunzip(bytes)),
     }
 }
 
 /// Checks a change file that is not PBF.
-fn check_text(bytes: impl Read) -> Result<u64, Fault> {
+fn checked_text_len(bytes: impl Read) -> Result<u64, Fault> {
     let mut ends = FileEnds::default();
     let copied = io::copy(&mut bytes.take(MAX_TEXT + 1), &mut ends);
     let len = copied.map_err(damage_fault)?;
@@ -47,7 +47,7 @@ fn check_text(bytes: impl Read) -> Result<u64, Fault> {
 }
 
 /// Checks that a change file in PBF consists of whole blobs.
-fn check_pbf(bytes: impl Read) -> Result<u64, Fault> {
+fn checked_pbf_len(bytes: impl Read) -> Result<u64, Fault> {
     let mut bytes = bytes.take(MAX_TEXT + 1);
     let blobs = BlobStream::new(&mut bytes).map_err(damage_fault)?;
     for blob in blobs {

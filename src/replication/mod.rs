@@ -15,4 +15,4 @@ pub use ladder::{End, Ladder, Leg};
 pub use search::state_at;
 pub use server::{ChangeFile, Server, is_same_server};
 pub use state::{LAST_SEQUENCE, State, path_of};
-pub(crate) use state::{non_negative_number, sequence_and_time};
+pub(crate) use state::{non_negative_number, parse_sequence_and_time};

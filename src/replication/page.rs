@@ -3,7 +3,7 @@
 use crate::net::Fault;
 
 /// Whether a file that begins with `start` is an HTML page.
-pub(super) fn is_page(start: &[u8]) -> bool {
+pub(super) fn is_html_page(start: &[u8]) -> bool {
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     let start = start.trim_ascii_start();
     let is_element = start.starts_with(b"<");
@@ -12,7 +12,7 @@ pub(super) fn is_page(start: &[u8]) -> bool {
 }
 
 /// Returns the fault of a server that sends an HTML page, which begins with `start`, instead of a file.
-pub(super) fn fault_of_page(start: &[u8]) -> Fault {
+pub(super) fn html_page_fault(start: &[u8]) -> Fault {
     if asks_for_login(start) {
         Fault::Unauthorized("it sent a page that asks to sign in".into())
     } else {
@@ -55,9 +55,9 @@ mod tests {
             "<!doctype html><form><input name=p type=\"password\">",
             "<?xml version='1.0'?><html><h1>Please log in</h1>",
         ] {
-            assert!(is_page(login.as_bytes()), "{login}");
+            assert!(is_html_page(login.as_bytes()), "{login}");
             assert!(
-                matches!(fault_of_page(login.as_bytes()), Fault::Unauthorized(_)),
+                matches!(html_page_fault(login.as_bytes()), Fault::Unauthorized(_)),
                 "{login}"
             );
         }
@@ -67,11 +67,11 @@ mod tests {
             "\u{feff}<!DOCTYPE html>",
             "<html>",
         ] {
-            assert!(is_page(other.as_bytes()), "{other}");
-            assert_eq!(fault_of_page(other.as_bytes()), Fault::Page, "{other}");
+            assert!(is_html_page(other.as_bytes()), "{other}");
+            assert_eq!(html_page_fault(other.as_bytes()), Fault::Page, "{other}");
         }
         for file in ["", "sequenceNumber=1\n", "<osmChange>", "\u{1f}\u{8b}"] {
-            assert!(!is_page(file.as_bytes()), "{file}");
+            assert!(!is_html_page(file.as_bytes()), "{file}");
         }
     }
 }

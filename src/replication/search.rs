@@ -26,7 +26,7 @@ pub fn state_at(
     if newest.timestamp <= target {
         return Ok(Some(newest));
     }
-    let mut search = go_back(newest, target, &mut state_of)?;
+    let mut search = search_back_from_newest(newest, target, &mut state_of)?;
     let mut halves = false;
     while let Some(guess) = search.guess_sequence(target, halves) {
         // Every other guess halves the remaining range, so that irregular times cannot make the search long.
@@ -86,7 +86,7 @@ impl StateSearch {
 }
 
 /// Goes back from the newest state in increasing steps, until a state is not newer than `target`.
-fn go_back(
+fn search_back_from_newest(
     newest: State,
     target: i64,
     state_of: &mut impl FnMut(i64) -> Result<Option<State>>,

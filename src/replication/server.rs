@@ -1,10 +1,10 @@
 //! Fetches states and change files from a replication server, and handles its faults.
 
 use super::cache::Cache;
-use super::coding::{decode_file, decode_text, start_of_content};
+use super::coding::{decode_file, decode_gzip_start, decode_text};
 use super::complete::check_changes;
-use super::page::{fault_of_page, is_page};
-use super::state::{LAST_SEQUENCE, State, path_of, sequence_and_time};
+use super::page::{html_page_fault, is_html_page};
+use super::state::{LAST_SEQUENCE, State, parse_sequence_and_time, path_of};
 use crate::error::{Error, Result, without_credentials};
 use crate::net::Fault;
 use crate::net::Fetcher;
@@ -173,7 +173,7 @@ impl<'s> Server<'s> {
         let url = self.request_url(&name);
         match self.fetcher.fetch_start(&url, START_LEN) {
             Ok(start) => {
-                let is_page = is_page(&start) || is_page(&start_of_content(&start));
+                let is_page = is_html_page(&start) || is_html_page(&decode_gzip_start(&start));
                 Ok(!start.is_empty() && !is_page)
             }
             Err(Fault::Missing) => Ok(false),
@@ -197,7 +197,7 @@ impl<'s> Server<'s> {
                 let cause = "this state file is cut short: its last line does not end";
                 return Err(Fault::Incomplete(cause.into()));
             }
-            let sequence = sequence_and_time(&text).0;
+            let sequence = parse_sequence_and_time(&text).0;
             if let Some(sequence) = sequence.filter(|sequence| *sequence > LAST_SEQUENCE) {
                 return Err(Fault::Permanent(format!(
                     "the sequence number {sequence} is larger than those of servers, which have nine digits at most"
@@ -227,7 +227,7 @@ impl<'s> Server<'s> {
             self.fetcher.fetch_into(&mut bytes, url, limit)?;
             match check(&mut bytes) {
                 Ok(checked) => return Ok((bytes, checked)),
-                Err(_) if is_page(bytes.head()) => return Err(fault_of_page(bytes.head())),
+                Err(_) if is_html_page(bytes.head()) => return Err(html_page_fault(bytes.head())),
                 Err(Fault::Incomplete(cause)) => {
                     failures += 1;
                     if failures == INCOMPLETE_ATTEMPTS {

@@ -18,7 +18,7 @@ impl State {
     /// Parses a state file. Returns `None` if the sequence number or the time is missing or negative. For example, a
     /// truncated file may lack one of them. Also returns `None` if the sequence number is larger than `LAST_SEQUENCE`.
     pub fn parse(text: &str) -> Option<Self> {
-        let (sequence, timestamp) = sequence_and_time(text);
+        let (sequence, timestamp) = parse_sequence_and_time(text);
         Some(Self {
             sequence: sequence.filter(|sequence| *sequence <= LAST_SEQUENCE)?,
             timestamp: timestamp?,
@@ -34,7 +34,7 @@ impl State {
 
 /// Returns the sequence number and the time in a state file. Each is `None` if it is missing or negative, see
 /// [`non_negative_number`]. State files are Java properties, which escape the colons in the time.
-pub(crate) fn sequence_and_time(text: &str) -> (Option<i64>, Option<i64>) {
+pub(crate) fn parse_sequence_and_time(text: &str) -> (Option<i64>, Option<i64>) {
     let value = |key: &str| {
         let mut lines = text.lines().filter_map(|line| line.split_once('='));
         let found = lines.find(|(name, _)| name.trim() == key);

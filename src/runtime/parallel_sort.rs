@@ -16,7 +16,7 @@ pub(crate) fn sort_by<T: Send>(
     ctx: &Context,
     compare: impl Fn(&T, &T) -> Ordering + Send + Sync,
 ) {
-    match pool_for(items.len(), ctx) {
+    match build_sort_pool(items.len(), ctx) {
         Some(pool) => pool.install(|| items.par_sort_by(&compare)),
         None => items.sort_by(compare),
     }
@@ -28,7 +28,7 @@ pub(crate) fn sort_unstable_by<T: Send>(
     ctx: &Context,
     compare: impl Fn(&T, &T) -> Ordering + Send + Sync,
 ) {
-    match pool_for(items.len(), ctx) {
+    match build_sort_pool(items.len(), ctx) {
         Some(pool) => pool.install(|| items.par_sort_unstable_by(&compare)),
         None => items.sort_unstable_by(compare),
     }
@@ -36,7 +36,7 @@ pub(crate) fn sort_unstable_by<T: Send>(
 
 /// Creates the threads that sort items. Returns `None` if there are few items, or if only one job is allowed. Also
 /// returns `None` if the system refuses to start threads. In all these cases, the calling thread sorts the items.
-fn pool_for(items: usize, ctx: &Context) -> Option<ThreadPool> {
+fn build_sort_pool(items: usize, ctx: &Context) -> Option<ThreadPool> {
     let threads = ThreadPoolBuilder::new().num_threads(ctx.jobs);
     let is_parallel = ctx.jobs > 1 && items >= MIN_PARALLEL;
     is_parallel.then(|| threads.build().ok()).flatten()

@@ -66,7 +66,7 @@ pub(crate) fn admit(call: Call, len: usize) -> io::Result<usize> {
 }
 
 /// Repeats a call as long as signals interrupt it.
-fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+fn retry_if_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -100,7 +100,7 @@ pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result
     let mut done = 0;
     while done < buffer.len() {
         let rest = &mut buffer[done..];
-        let count = retry(|| {
+        let count = retry_if_interrupted(|| {
             let len = admit(Call::Read, rest.len())?;
             read_once_at(file, &mut rest[..len], offset + done as u64)
         })?;
@@ -123,7 +123,7 @@ pub(crate) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::
 
 /// Writes all of `bytes` at `offset`.
 pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
-    write_by(bytes, |rest, done| write_once_at(file, rest, offset + done))
+    write_all_with(bytes, |rest, done| write_once_at(file, rest, offset + done))
 }
 
 /// Writes the bytes of all slices one after another at `offset`.
@@ -136,7 +136,7 @@ pub(crate) fn write_slices_at(
     IoSlice::advance_slices(&mut slices, 0);
     while let Some(first) = slices.first() {
         let all: usize = slices.iter().map(|slice| slice.len()).sum();
-        let count = retry(|| match admit(Call::Write, all)? {
+        let count = retry_if_interrupted(|| match admit(Call::Write, all)? {
             admitted if admitted == all => platform::write_slices_once_at(file, slices, offset),
             admitted => write_once_at(file, &first[..admitted.min(first.len())], offset),
         })?;
@@ -152,16 +152,19 @@ pub(crate) fn write_slices_at(
 /// Writes all of `bytes` to a stream.
 pub(crate) fn write(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     use std::io::Write;
-    write_by(bytes, |rest, _| file.write(rest))
+    write_all_with(bytes, |rest, _| file.write(rest))
 }
 
 /// Repeats `call` until all bytes are written. The arguments of `call` are the remaining bytes and the number of bytes
 /// already written. `call` must return the number of bytes that it has written.
-fn write_by(bytes: &[u8], mut call: impl FnMut(&[u8], u64) -> io::Result<usize>) -> io::Result<()> {
+fn write_all_with(
+    bytes: &[u8],
+    mut call: impl FnMut(&[u8], u64) -> io::Result<usize>,
+) -> io::Result<()> {
     let mut done = 0;
     while done < bytes.len() {
         let rest = &bytes[done..];
-        let count = retry(|| {
+        let count = retry_if_interrupted(|| {
             let len = admit(Call::Write, rest.len())?;
             call(&rest[..len], done as u64)
         })?;
@@ -204,7 +207,7 @@ impl Transfer {
 /// Copies within the kernel (`copy_file_range`). Returns the number of copied bytes. It may be less than requested, and
 /// is 0 at the end of the source.
 pub(crate) fn copy_range(source: &File, target: &File, transfer: Transfer) -> io::Result<u64> {
-    retry(|| {
+    retry_if_interrupted(|| {
         let len = admit(Call::Copy, usize::try_from(transfer.len).unwrap_or(1 << 30))?;
         platform::copy_range(source, target, transfer, len)
     })
@@ -213,7 +216,7 @@ pub(crate) fn copy_range(source: &File, target: &File, transfer: Transfer) -> io
 /// Lets two files share blocks (`FICLONERANGE`). Both offsets must be multiples of the file system's block size. The
 /// length must be such a multiple, too, unless the range ends at the end of the source.
 pub(crate) fn clone_range(source: &File, target: &File, transfer: Transfer) -> io::Result<()> {
-    retry(|| {
+    retry_if_interrupted(|| {
         admit(Call::Clone, 0)?;
         platform::clone_range(source, target, transfer)
     })
@@ -228,7 +231,7 @@ pub(crate) fn reserve(file: &File, len: u64) -> io::Result<()> {
 /// Exchanges the names of two directories atomically. Fails with [`io::ErrorKind::Unsupported`] if the system or the
 /// file system cannot do this.
 pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
-    retry(|| {
+    retry_if_interrupted(|| {
         admit(Call::Exchange, 0)?;
         platform::exchange(one, other)
     })
@@ -240,7 +243,7 @@ pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
 
 /// Flushes the data and the metadata of a file to disk (`fsync`).
 pub(crate) fn sync(file: &File) -> io::Result<()> {
-    retry(|| {
+    retry_if_interrupted(|| {
         admit(Call::Sync, 0)?;
         file.sync_all()
     })
@@ -248,7 +251,7 @@ pub(crate) fn sync(file: &File) -> io::Result<()> {
 
 /// Flushes the data of a file to disk, and the metadata that reading it needs (`fdatasync`).
 pub(crate) fn sync_data(file: &File) -> io::Result<()> {
-    retry(|| {
+    retry_if_interrupted(|| {
         admit(Call::Sync, 0)?;
         file.sync_data()
     })
@@ -263,7 +266,7 @@ pub(crate) fn sync_file_system(path: &Path) -> io::Result<bool> {
 
 /// Whether a file of `bytes` bytes exceeds half of the machine's memory. Reading or writing it would evict most of the
 /// page cache.
-pub(crate) fn is_large(bytes: u64) -> bool {
+pub(crate) fn exceeds_half_of_memory(bytes: u64) -> bool {
     bytes > physical_memory() / 2
 }
 

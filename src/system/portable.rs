@@ -5,23 +5,23 @@ use std::fs::File;
 use std::io::{self, IoSlice};
 use std::path::Path;
 
-fn unsupported<T>() -> io::Result<T> {
+fn fail_as_unsupported<T>() -> io::Result<T> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Fails, so that the caller reads and writes instead.
 pub(super) fn copy_range(_: &File, _: &File, _: Transfer, _: usize) -> io::Result<u64> {
-    unsupported()
+    fail_as_unsupported()
 }
 
 /// Fails, so that the caller copies instead.
 pub(super) fn clone_range(_: &File, _: &File, _: Transfer) -> io::Result<()> {
-    unsupported()
+    fail_as_unsupported()
 }
 
 /// Fails, so that space is allocated as the file grows.
 pub(super) fn reserve(_: &File, _: u64) -> io::Result<()> {
-    unsupported()
+    fail_as_unsupported()
 }
 
 /// Does nothing. The space of the range is freed when the file is deleted.
@@ -48,12 +48,12 @@ pub(crate) const fn create_unnamed(_: &Path) -> io::Result<Option<File>> {
 
 /// Fails, because there are no files without a name.
 pub(crate) fn give_name(_: &File, _: &Path) -> io::Result<()> {
-    unsupported()
+    fail_as_unsupported()
 }
 
 /// Fails, so that the caller renames the directories one after the other.
 pub(super) fn exchange(_: &Path, _: &Path) -> io::Result<()> {
-    unsupported()
+    fail_as_unsupported()
 }
 
 /// Returns `false`, because mount roots are not detected. An attempt to rename a mount root fails later.
@@ -63,12 +63,12 @@ pub(crate) const fn is_mount_root(_: &Path) -> bool {
 
 /// Fails, so that the caller reads through the system's cache.
 pub(crate) fn open_direct(_: &Path) -> io::Result<File> {
-    unsupported()
+    fail_as_unsupported()
 }
 
 /// Fails, so that the caller writes through the system's cache.
 pub(crate) fn reopen_direct(_: &File) -> io::Result<File> {
-    unsupported()
+    fail_as_unsupported()
 }
 
 /// Returns the size in bytes of the machine's physical memory.

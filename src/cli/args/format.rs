@@ -40,7 +40,7 @@ impl FormatKind {
     /// Parses the name of a format, such as `pbf`, `osm.gz` or `.osm`. Returns `None` for an unknown name.
     fn parse(text: &str) -> Option<Self> {
         let text = text.strip_prefix('.').unwrap_or(text);
-        let (name, compression) = TextCompression::split_name(text);
+        let (name, compression) = TextCompression::split_extension(text);
         if matches!(text, "pbf" | "osm.pbf" | "osh.pbf" | "osc.pbf") {
             let is_change = text.starts_with("osc");
             return Some(Self::Pbf {
@@ -91,11 +91,11 @@ impl FormatKind {
 /// Returns the format for the ending of a file name, in upper or lower case; `None` for an unknown ending.
 pub fn kind_of_name(path: &Path) -> Option<FormatKind> {
     let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
-    Some(format_ending(&name)?.1)
+    Some(parse_format_ending(&name)?.1)
 }
 
 /// Returns the longest ending of a file name (in lower case) that is the name of a format, and this format.
-fn format_ending(name: &str) -> Option<(&str, FormatKind)> {
+fn parse_format_ending(name: &str) -> Option<(&str, FormatKind)> {
     let (_, ending) = name.split_once('.')?;
     // The file name can have dots before the ending, as in `a.b.osm.pbf`. So everything after the first dot is tried
     // first, then everything after the second dot, and so on.
@@ -108,7 +108,7 @@ fn format_ending(name: &str) -> Option<(&str, FormatKind)> {
 /// Returns the ending of a file name if it stands for data or a history, such as `osm`, `osm.pbf` or `osh.opl`.
 pub fn data_ending(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
-    let (ending, _) = format_ending(&name)?;
+    let (ending, _) = parse_format_ending(&name)?;
     let first = ending.split('.').next()?;
     matches!(first, "osm" | "osh" | "xml").then(|| ending.to_owned())
 }
@@ -140,7 +140,9 @@ pub fn is_change_file_name(path: &Path) -> bool {
 pub fn read_only_format_error(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
     let mut endings = name.rsplit('.').take(2);
-    endings.any(is_only_read).then(only_read_message)
+    endings
+        .any(is_read_only_format)
+        .then(read_only_format_message)
 }
 
 /// Whether a file name has the ending of a history file, such as `.osh.pbf` or `.osh`, or of a change file in PBF.
@@ -185,7 +187,7 @@ impl FormatSpec {
         let name = parts.next().unwrap_or_default();
         let kind = match name {
             "" => None,
-            name if is_only_read(name) => return Err(only_read_message()),
+            name if is_read_only_format(name) => return Err(read_only_format_message()),
             name => Some(FormatKind::parse(name).ok_or_else(|| {
                 let known = join_words(written_formats(), "or");
                 let known =
@@ -448,7 +450,7 @@ impl InputKind {
     pub fn parse(conventions: &Conventions, text: &str) -> Result<Self, String> {
         let name = text.split(',').next().unwrap_or_default();
         let kind = FormatKind::parse(name);
-        let (plain, _) = TextCompression::split_name(name);
+        let (plain, _) = TextCompression::split_extension(name);
         let format = match (kind, TextFormat::from_name(plain)) {
             (Some(FormatKind::Pbf { .. }), _) => None,
             (_, Some(format)) if format.facts().is_read => Some(format),
@@ -468,14 +470,14 @@ impl InputKind {
             },
             is_history: !is_change && kind.is_some_and(FormatKind::is_history),
             is_change,
-            content: stated_content(plain, format),
+            content: content_of_format_name(plain, format),
         })
     }
 }
 
 /// Returns the content that the name of a format states. Names such as `osm.pbf` and `osm.opl` state no content,
 /// because they are used for files with any content.
-fn stated_content(name: &str, format: Option<TextFormat>) -> Option<FileContent> {
+fn content_of_format_name(name: &str, format: Option<TextFormat>) -> Option<FileContent> {
     match name.split('.').next()? {
         "osc" => Some(FileContent::Changes),
         "osh" => Some(FileContent::History),
@@ -486,15 +488,15 @@ fn stated_content(name: &str, format: Option<TextFormat>) -> Option<FileContent>
 
 /// Whether `name`, which is a format name or the ending of a file name, stands for a format that is read but not
 /// written. A compression suffix is ignored.
-fn is_only_read(name: &str) -> bool {
-    let (name, _) = TextCompression::split_name(name);
+fn is_read_only_format(name: &str) -> bool {
+    let (name, _) = TextCompression::split_extension(name);
     TextFormat::from_name(name).is_some_and(TextFormat::is_read_only)
 }
 
 /// Returns the error message for a format that is read but not written.
-fn only_read_message() -> String {
+fn read_only_format_message() -> String {
     let (written, only_read): (Vec<_>, Vec<_>) =
-        read_formats().partition(|name| !is_only_read(name));
+        read_formats().partition(|name| !is_read_only_format(name));
     format!(
         "{} are read, but not written: write {}",
         join_words(only_read, "and"),

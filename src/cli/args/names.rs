@@ -39,7 +39,7 @@ impl Implied<'_> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = name.to_ascii_lowercase();
         let is_named = path.as_os_str() != "-" && !session.conventions.reports_like_osmium;
-        let Some(ending) = self.other_ending(&name).filter(|_| is_named) else {
+        let Some(ending) = self.mismatched_ending(&name).filter(|_| is_named) else {
             return Ok(());
         };
         bail!(
@@ -52,7 +52,7 @@ impl Implied<'_> {
 
     /// Returns the ending of `name` if it belongs to another format, or to a compression that is not written. `name`
     /// must be in lower case.
-    fn other_ending<'n>(&self, name: &'n str) -> Option<&'n str> {
+    fn mismatched_ending<'n>(&self, name: &'n str) -> Option<&'n str> {
         let (stem, last) = name.rsplit_once('.')?;
         if !COMPRESSED.contains(&last) {
             let is_other = is_known_ending(last) && !self.endings.contains(&last);
@@ -117,10 +117,10 @@ mod tests {
             ("roads", None, None),
             ("", None, None),
         ] {
-            assert_eq!(changes.other_ending(name), of_changes, "{name}");
-            assert_eq!(tables.other_ending(name), of_tables, "{name}");
+            assert_eq!(changes.mismatched_ending(name), of_changes, "{name}");
+            assert_eq!(tables.mismatched_ending(name), of_tables, "{name}");
         }
-        assert!(directory("it writes").other_ending("a.gpkg").is_some());
-        assert!(directory("it writes").other_ending("-").is_none());
+        assert!(directory("it writes").mismatched_ending("a.gpkg").is_some());
+        assert!(directory("it writes").mismatched_ending("-").is_none());
     }
 }

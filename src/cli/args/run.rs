@@ -113,7 +113,7 @@ pub fn set_up_stats(session: &Session, matches: &ArgMatches) -> Result<()> {
     let stats = matches.try_get_one::<PathBuf>("stats").ok().flatten();
     if let Some(path) = stats.filter(|path| path.as_os_str() != "-") {
         let overwrite = matches.try_get_one::<bool>("overwrite").ok().flatten();
-        let may_replace = overwrite.is_some_and(|overwrite| *overwrite) || is_stats(path);
+        let may_replace = overwrite.is_some_and(|overwrite| *overwrite) || is_stats_file(path);
         let target = text_target(session, path, may_replace)?;
         let file = TextOutput::compressed(target, TextCompression::None, &Context::default())?;
         session.stats.replace(Some(file));
@@ -122,7 +122,7 @@ pub fn set_up_stats(session: &Session, matches: &ArgMatches) -> Result<()> {
 }
 
 /// Whether a file was written by an earlier run with --stats.
-fn is_stats(path: &Path) -> bool {
+fn is_stats_file(path: &Path) -> bool {
     const MAX_LEN: u64 = 1 << 20;
     let is_short = |path: &Path| {
         path.metadata()
@@ -161,7 +161,7 @@ impl RunArgs {
     }
 
     /// Creates the context of a command whose input may be a change file.
-    pub fn context_of_changes(&self, session: &Session) -> Context {
+    pub fn context_for_changes(&self, session: &Session) -> Context {
         let mut ctx = self.context(session);
         ctx.change_format = ctx.input_format;
         ctx.data_as_changes = ctx.input_is_change;

@@ -74,7 +74,7 @@ fn mistake_in_value(expression: &ObjectExpression) -> Option<String> {
             }
             StringMatcher::Equal(value) if split_before_second_tag(value).is_some() => {
                 let (value, other) = split_before_second_tag(value)?;
-                Some(if is_condition(other) {
+                Some(if starts_with_metadata_condition(other) {
                     format!("a condition on metadata begins with @, as in '{key}={value} @{other}'")
                 } else {
                     format!(
@@ -108,7 +108,7 @@ fn split_before_second_tag(value: &str) -> Option<(&str, &str)> {
 }
 
 /// Whether a text begins with the name of a metadata attribute, followed by an operator.
-fn is_condition(text: &str) -> bool {
+fn starts_with_metadata_condition(text: &str) -> bool {
     let rest_of = |name| text.strip_prefix(name);
     let mut rests = MetadataCondition::attributes().filter_map(rest_of);
     rests.any(|rest| rest.starts_with(['=', '!', '<', '>']))
@@ -120,7 +120,7 @@ fn mistake_in_key(text: &str) -> Option<String> {
         Some((kinds, tag)) if !kinds.contains('=') => (format!("{kinds}/"), tag),
         _ => (String::new(), text),
     };
-    is_condition(tag).then(|| {
+    starts_with_metadata_condition(tag).then(|| {
         format!(
             "'{tag}' is taken for a tag: '{kinds}@{tag}' is a condition on the metadata of objects"
         )

@@ -67,7 +67,7 @@ impl BoxPart {
 /// lie in the area. It is used only if the ends do not show this.
 fn next_chains(mut ends: Vec<ChainEnd>, is_inside: bool, chains: usize) -> Vec<Option<NextChain>> {
     let mut next = vec![None; chains];
-    let mut is_inside = ChainEnd::is_inside_after_last(&ends).unwrap_or(is_inside);
+    let mut is_inside = ChainEnd::is_edge_inside_after_ends(&ends).unwrap_or(is_inside);
     // The ends that no start has followed yet, and the starts that no end precedes.
     let (mut open, mut first_starts): (Vec<ChainEnd>, Vec<ChainEnd>) = (Vec::new(), Vec::new());
     for index in 0..ends.len() {

@@ -21,7 +21,7 @@ pub(super) fn select_except_unneeded_nodes(
     };
     let stays = |id, has_tags| has_tags || members.is_none_or(|members| members.contains(id));
     if block
-        .single_kind()
+        .single_kind_and_count()
         .is_some_and(|(kind, _)| kind == ObjectKind::Node)
     {
         return block.for_each_node(|id, location, has_tags| {

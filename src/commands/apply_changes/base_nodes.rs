@@ -1,6 +1,6 @@
 //! Determines which nodes of ways the base contains as objects, and which of them the output contains.
 
-use crate::commands::add_locations_to_ways::member_nodes;
+use crate::commands::add_locations_to_ways::read_member_node_ids;
 use crate::engine::location_form::LocationForm;
 use crate::error::{Advice, Error, Result, display_path};
 use crate::file::{BlobDecoder, PlannedFile};
@@ -85,7 +85,7 @@ impl<'b> LocatedBase<'b> {
     }
 
     /// Returns the feature that declares which nodes the output has.
-    pub(super) const fn feature_of_output(&self) -> &'static str {
+    pub(super) const fn output_header_feature(&self) -> &'static str {
         match (self.nodes, self.untagged) {
             (BaseNodes::All, _) => feature::ALL_NODES,
             (BaseNodes::Needed, UntaggedNodes::AsBase) => feature::NEEDED_NODES,
@@ -142,7 +142,7 @@ fn has_bare_ways(source: PlannedFile<'_>) -> Result<bool> {
 
 /// Whether the file has a node without tags that is not a member of any relation. Reads the relations and the nodes.
 fn has_unneeded_nodes(source: PlannedFile<'_>) -> Result<bool> {
-    let (members, mut has_any) = (member_nodes(source)?, false);
+    let (members, mut has_any) = (read_member_node_ids(source)?, false);
     source.scan("look up nodes").run(
         |entry| entry.kinds.contains(ObjectKind::Node),
         |_, block| {
@@ -168,7 +168,7 @@ fn sample_nodes(source: PlannedFile<'_>) -> Result<IdSet> {
     for entry in blobs.iter().step_by(blobs.len().div_ceil(BLOBS).max(1)) {
         let payload = reader.payload(entry)?;
         let mut nodes = Vec::new();
-        let looked = Block::parse_bare(payload).and_then(|block| {
+        let looked = Block::parse_without_strings(payload).and_then(|block| {
             block.for_each_wanted_way(
                 |_| true,
                 |_, refs, locations| {

@@ -80,7 +80,7 @@ impl<'c> BlobChanges<'c> {
             }
         })?;
         let locations = &mut merged.counts.locations;
-        (merged.inserted.iter()).for_each(|object| locations.add_inserted(object));
+        (merged.inserted.iter()).for_each(|object| locations.count_inserted_object(object));
         Ok(merged)
     }
 

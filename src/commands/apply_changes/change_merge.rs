@@ -27,7 +27,7 @@ pub(super) fn merge_changes<'c>(
 ) -> FormatResult<()> {
     let (mut objects, mut last) = (block.walk(), None);
     while (visits_rest || !changes.is_empty())
-        && let Some(key) = objects.next_key()?
+        && let Some(key) = objects.next_sort_key()?
     {
         check_order(last, key)?;
         last = Some(key);

@@ -42,7 +42,7 @@ impl LocationsSummary {
     }
 
     /// If an inserted object is a way, counts its references to nodes without a location.
-    pub(super) fn add_inserted(&mut self, object: &Object<'_>) {
+    pub(super) fn count_inserted_object(&mut self, object: &Object<'_>) {
         if let ObjectBody::Way { locations, .. } = &object.body {
             let missing = locations.iter().filter(|location| location.is_none());
             let missing = missing.count() as u64;

@@ -79,7 +79,7 @@ impl Replaced {
     ) -> FormatResult<()> {
         let mut replaced = FxHashSet::default();
         let outdated = &mut self.outdated;
-        for_each_changed(entry, block, changes, |change, is_replaced| {
+        for_each_change_in_block(entry, block, changes, |change, is_replaced| {
             match change.key.0 {
                 ObjectKind::Relation if is_replaced => drop(replaced.insert(change.id())),
                 ObjectKind::Relation => outdated.push(change.id()),
@@ -112,7 +112,7 @@ pub(super) fn outdated_nodes_in_mixed_blobs(
         is_mixed,
         |entry, block| {
             let mut outdated = Vec::new();
-            for_each_changed(entry, block, changes, |change, is_replaced| {
+            for_each_change_in_block(entry, block, changes, |change, is_replaced| {
                 if change.key.0 == ObjectKind::Node && !is_replaced {
                     outdated.push(change.id());
                 }
@@ -126,13 +126,13 @@ pub(super) fn outdated_nodes_in_mixed_blobs(
 
 /// Calls `visit(change, is_replaced)` for each change whose object is in the block. `is_replaced` tells whether the
 /// change replaces or deletes the object. Otherwise the change is older than the object.
-fn for_each_changed(
+fn for_each_change_in_block(
     entry: &BlobEntry,
     block: &Block<'_>,
     changes: &ChangeSet,
     mut visit: impl FnMut(&Change, bool),
 ) -> FormatResult<()> {
-    let (Some(first), Some(last)) = (entry.first_key(), entry.last_key()) else {
+    let (Some(first), Some(last)) = (entry.first_sort_key(), entry.last_sort_key()) else {
         return Ok(());
     };
     let changes = &changes.changes()[changes.range(first, last)];

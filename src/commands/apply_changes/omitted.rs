@@ -74,7 +74,8 @@ impl LeavingRule<'_> {
 
     /// Whether the node with this id is removed if it is old enough and has no tags.
     fn may_remove(&self, id: i64) -> bool {
-        let is_examined = self.recent.examines_base() || self.no_longer_needed.contains(id);
+        let is_examined =
+            self.recent.may_have_aged_base_nodes() || self.no_longer_needed.contains(id);
         is_examined && !self.members.contains(id)
     }
 
@@ -124,7 +125,7 @@ impl LeavingNodes {
     /// Finds the nodes in those blobs of the base that may contain some of them.
     pub(super) fn find(source: PlannedFile<'_>, rule: &LeavingRule<'_>) -> Result<Self> {
         let mut leaving = Self::default();
-        if !rule.recent.examines_base() && rule.no_longer_needed.is_empty() {
+        if !rule.recent.may_have_aged_base_nodes() && rule.no_longer_needed.is_empty() {
             return Ok(leaving);
         }
         source.scan("old nodes").run(

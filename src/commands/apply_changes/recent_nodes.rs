@@ -88,7 +88,7 @@ impl RecentNodes {
     }
 
     /// Whether nodes of the base may have become too old.
-    pub(super) fn examines_base(self) -> bool {
+    pub(super) fn may_have_aged_base_nodes(self) -> bool {
         self.swept_since.is_some() && self.stay != Stay::Always
     }
 
@@ -102,7 +102,7 @@ impl RecentNodes {
                 has_untagged && is_since && !self.is_recent(Some(first))
             })
         };
-        self.examines_base() && may_have()
+        self.may_have_aged_base_nodes() && may_have()
     }
 }
 
@@ -117,15 +117,15 @@ mod tests {
     fn age_is_counted_from_the_day_of_the_header() {
         let rule = RecentNodes::new(30, Some(NOON), Some(NOON + 60), true);
         assert!(rule.is_recent(Some(70 * DAY)) && !rule.is_recent(Some(70 * DAY - 1)));
-        assert!(rule.is_recent(None) && !rule.examines_base());
+        assert!(rule.is_recent(None) && !rule.may_have_aged_base_nodes());
         // All times of a day give the same rule, and the next day gives another one.
         let late = RecentNodes::new(30, Some(NOON), Some(101 * DAY - 1), true);
         assert_eq!(rule, late);
         let next = RecentNodes::new(30, Some(NOON), Some(101 * DAY), true);
-        assert!(next.examines_base() && !next.is_recent(Some(71 * DAY - 1)));
+        assert!(next.may_have_aged_base_nodes() && !next.is_recent(Some(71 * DAY - 1)));
         for (output, writes_timestamps) in [(None, true), (Some(101 * DAY), false)] {
             let rule = RecentNodes::new(30, Some(NOON), output, writes_timestamps);
-            assert!(rule.is_recent(Some(0)) && !rule.examines_base());
+            assert!(rule.is_recent(Some(0)) && !rule.may_have_aged_base_nodes());
             assert!(!rule.has_become_old(Some(70 * DAY)));
         }
         let none = RecentNodes::new(0, Some(NOON), Some(101 * DAY), true);
@@ -147,7 +147,7 @@ mod tests {
         assert!(!rule.has_become_old(None));
         assert!(
             !goes(rule.without_aging_base_nodes(), 70)
-                && !rule.without_aging_base_nodes().examines_base()
+                && !rule.without_aging_base_nodes().may_have_aged_base_nodes()
         );
         // A node that a run over three days removes is removed by exactly one of three runs over one day each.
         for day in 60..80 {
@@ -159,8 +159,8 @@ mod tests {
         }
         // No node of the base becomes too old if the output has an older timestamp than the base, or if the base has no
         // timestamp.
-        assert!(!RecentNodes::new(30, Some(NOON), Some(99 * DAY), true).examines_base());
-        assert!(!RecentNodes::new(30, None, Some(NOON), true).examines_base());
+        assert!(!RecentNodes::new(30, Some(NOON), Some(99 * DAY), true).may_have_aged_base_nodes());
+        assert!(!RecentNodes::new(30, None, Some(NOON), true).may_have_aged_base_nodes());
         // With fewer days than the default, nodes that the default has kept are removed, too.
         for (days, first, last) in [(0, 70, 200), (7, 70, 95), (60, 40, 42)] {
             let rule = RecentNodes::new(days, Some(NOON), Some(103 * DAY), true);

@@ -92,7 +92,7 @@ pub(super) fn plan_steps(
     };
     let (mut steps, all) = (StepList::of(plan), changes.changes());
     let ordered = plan.entries.iter().filter_map(|entry| {
-        let range = changes.range(entry.first_key()?, entry.last_key()?);
+        let range = changes.range(entry.first_sort_key()?, entry.last_sort_key()?);
         Some((*entry, range))
     });
     let mut before: Option<EditedBlob> = None;
@@ -107,12 +107,14 @@ pub(super) fn plan_steps(
             start = range.end;
             match (&mut before, &mut after) {
                 (Some(blob), _)
-                    if blob.1.end == range.start && has_room(blob, blob.0.last_key(), part) =>
+                    if blob.1.end == range.start
+                        && has_room(blob, blob.0.last_sort_key(), part) =>
                 {
                     blob.1.end = range.end;
                 }
                 (_, Some(blob))
-                    if blob.1.start == range.end && has_room(blob, blob.0.first_key(), part) =>
+                    if blob.1.start == range.end
+                        && has_room(blob, blob.0.first_sort_key(), part) =>
                 {
                     blob.1.start = range.start;
                 }
@@ -129,7 +131,7 @@ pub(super) fn plan_steps(
         before = after;
     }
     // A blob without nodes, ways or relations has no position in the order, so it is copied at the end.
-    let is_empty = |entry: &&BlobEntry| entry.first_key().is_none();
+    let is_empty = |entry: &&BlobEntry| entry.first_sort_key().is_none();
     for entry in plan.entries.iter().filter(is_empty) {
         steps.add_blob(*entry, None);
     }
@@ -177,7 +179,7 @@ impl StepList {
 
     /// Adds changes that become new blobs.
     fn add_insert(&mut self, changes: Range<usize>) {
-        self.end_run();
+        self.flush_blob_run();
         self.steps.push(ApplyStep::Insert(changes));
     }
 
@@ -213,19 +215,19 @@ impl StepList {
             && self.bytes + bytes <= TARGET_PAYLOAD as u64 * 3 / 4;
         let may_join = full > 0 && (blob_is_small || changes.is_some());
         if !(may_join && is_of_kind && any_small && has_room) {
-            self.end_run();
+            self.flush_blob_run();
         }
         self.count = self.count.saturating_add(count);
         self.bytes += bytes;
         self.run.push((entry, changes));
         if !may_join {
-            self.end_run();
+            self.flush_blob_run();
         }
     }
 
     /// Appends the steps for the blobs in `run`. Joined blobs are one step. Otherwise, each edited blob is a step of
     /// its own, and adjacent copied blobs are one step.
-    fn end_run(&mut self) {
+    fn flush_blob_run(&mut self) {
         (self.count, self.bytes) = (0, 0);
         let Self { steps, run, .. } = self;
         if run.len() > 1 && run.iter().any(|(_, changes)| changes.is_some()) {
@@ -249,7 +251,7 @@ impl StepList {
 
     /// Returns the steps.
     fn finish(mut self) -> Vec<ApplyStep> {
-        self.end_run();
+        self.flush_blob_run();
         self.steps
     }
 }

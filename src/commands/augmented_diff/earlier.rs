@@ -39,11 +39,11 @@ fn is_own_output(path: &Path) -> Result<bool> {
     let _ = decompressed_reader(&input)?
         .take(MOST)
         .read_to_end(&mut start);
-    Ok(begins_like_actions(&start) || begins_with_tile(&start))
+    Ok(looks_like_augmented_diff(&start) || begins_with_tile(&start))
 }
 
 /// Whether a file begins like an augmented diff in XML, GeoJSON or CSV.
-fn begins_like_actions(start: &[u8]) -> bool {
+fn looks_like_augmented_diff(start: &[u8]) -> bool {
     let head = start.get(..HEAD).unwrap_or(start);
     if memmem::find(head, GENERATOR.as_bytes()).is_some() || is_action_csv(start) {
         return true;
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn earlier_outputs_are_distinguished_from_foreign_files() {
-        assert!(begins_like_actions(PROLOGUE.as_bytes()));
+        assert!(looks_like_augmented_diff(PROLOGUE.as_bytes()));
         let generator = format!("<?xml version='1.0'?>\n<osm {GENERATOR}>\n");
         for own in [
             generator.as_bytes(),
@@ -85,7 +85,7 @@ mod tests {
             b"action,type,id,indirect,old_version,new_version,user,uid,changeset,timestamp,lon,lat,\
               old_tags,new_tags\n",
         ] {
-            assert!(begins_like_actions(own) && !begins_with_tile(own));
+            assert!(looks_like_augmented_diff(own) && !begins_with_tile(own));
         }
         assert!(begins_with_tile(b"14/8802/5373\n14/8803/5373\n") && begins_with_tile(b"0/0/0"));
         for other in [
@@ -102,7 +102,7 @@ mod tests {
             b"1/2/x\n",
             b"2026/11/29 a diary\n",
         ] {
-            assert!(!begins_like_actions(other) && !begins_with_tile(other));
+            assert!(!looks_like_augmented_diff(other) && !begins_with_tile(other));
         }
     }
 }

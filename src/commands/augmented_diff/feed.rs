@@ -17,7 +17,7 @@ use crate::formats::features::{
 };
 #[cfg(feature = "parquet")]
 use crate::formats::parquet::{ActionFacts, ActionTable, ParquetFile};
-use crate::formats::row_limit::{PART, tags_size, user_size};
+use crate::formats::row_limit::{PART, tags_size, user_name_size};
 use crate::formats::{ChangeAction, FeatureFormat, TextOutput};
 use crate::io::OutputTarget;
 #[cfg(feature = "parquet")]
@@ -62,7 +62,7 @@ pub(super) fn encode_rows<T: Send, F: FnMut(Vec<ActionRow>) -> T + Send>(
 
 /// Returns a function that leaves rows as they are. If [`encode_rows`] gets `unencoded_rows` as its argument
 /// `new_encode`, `take` gets the rows themselves.
-fn unencoded_rows() -> fn(Vec<ActionRow>) -> Vec<ActionRow> {
+fn identity_row_encoder() -> fn(Vec<ActionRow>) -> Vec<ActionRow> {
     identity
 }
 
@@ -166,7 +166,7 @@ fn row_size(action: &Action<'_>, (old, new): &GeometryPair) -> u64 {
     let tags = states.map(|state| tags_size(state.object.tags.iter().copied()));
     let geometries = old.iter().chain(new);
     let points = geometries.map(|geometry| geometry.point_count() as u64 * PART);
-    user_size(&action.new.object.info) + tags.sum::<u64>() + points.sum::<u64>()
+    user_name_size(&action.new.object.info) + tags.sum::<u64>() + points.sum::<u64>()
 }
 
 /// Whether an object is a relation that is an area.
@@ -280,7 +280,7 @@ pub(super) fn list(source: ActionSource<'_>) -> Result<ActionList> {
     let mut found = ActionList::default();
     let mut untagged = Vec::new();
     let (mut points, mut bytes) = (0, 0);
-    encode_rows(source, unencoded_rows, |rows: Vec<_>| {
+    encode_rows(source, identity_row_encoder, |rows: Vec<_>| {
         for mut row in rows {
             found.total += 1;
             let geometries = row.old_geometry.iter().chain(&row.new_geometry);
@@ -355,7 +355,7 @@ impl Encoder for ActionIds {
 /// Groups the actions by user or by changeset. Returns the groups, and a summary with the numbers of actions.
 pub(super) fn group(source: ActionSource<'_>, by: GroupBy) -> Result<(Vec<EditGroup>, Summary)> {
     let mut groups = EditGroups::new(by);
-    let summary = encode_rows(source, unencoded_rows, |rows: Vec<_>| {
+    let summary = encode_rows(source, identity_row_encoder, |rows: Vec<_>| {
         rows.iter().for_each(|row| groups.add(row));
         Ok(())
     })?;
@@ -377,7 +377,7 @@ pub(super) fn write_table(source: ActionSource<'_>, target: &OutputTarget) -> Re
         points: 0,
         bytes: 0,
     };
-    let summary = encode_rows(source, unencoded_rows, |rows| writer.add(rows))?;
+    let summary = encode_rows(source, identity_row_encoder, |rows| writer.add(rows))?;
     writer.end_group()?;
     let metadata = writer.facts.metadata();
     let written = writer.file.finish(Some(("geo", metadata)))?.commit()?;

@@ -7,7 +7,7 @@ use super::states::State;
 use crate::commands::export::FeatureRules;
 use crate::engine::block_matcher::{is_area, selects, selects_object};
 use crate::formats::ChangeAction;
-use crate::geometry::{Point, Region, cut_line_at_antimeridian, is_across};
+use crate::geometry::{Point, Region, cut_line_at_antimeridian, is_edge_across_antimeridian};
 use crate::osm::{KindSet, ObjectFilter, ObjectKind, UniqueTags};
 use crate::pbf::Object;
 
@@ -108,7 +108,7 @@ impl RegionFilter {
             meets = meets || self.meets_line(points, parts.as_deref());
             outlines.add(points, parts.as_deref());
         });
-        meets || outlines.enclose_any_point() && self.is_area(state)
+        meets || outlines.encloses_any_point() && self.is_area(state)
     }
 
     /// Whether the region shares a point with a line. `parts` are the parts of the line if it was cut at the
@@ -165,7 +165,9 @@ impl<'p> Outlines<'p> {
         let Some(parts) = parts else {
             return flip_crossed(&mut self.on_map, self.points, line);
         };
-        let across = line.windows(2).filter(|pair| is_across(pair[0], pair[1]));
+        let across = line
+            .windows(2)
+            .filter(|pair| is_edge_across_antimeridian(pair[0], pair[1]));
         self.crossings += across.count();
         for part in parts {
             flip_crossed(&mut self.on_map, self.points, part);
@@ -175,7 +177,7 @@ impl<'p> Outlines<'p> {
     }
 
     /// Whether the outlines enclose any of the points.
-    fn enclose_any_point(&self) -> bool {
+    fn encloses_any_point(&self) -> bool {
         let is_around_pole = self.crossings % 2 == 1;
         let mut points = self.on_map.iter().zip(&self.differs);
         points.any(|(on_map, differs)| on_map ^ (*differs && is_around_pole))

@@ -212,7 +212,7 @@ impl GroupFile {
         };
         let broken = || Error::internal("a row of an augmented diff is broken");
         let action = XmlAction::parse(&text).ok_or_else(broken)?;
-        output.write(before.join_with(action).text())
+        output.write(before.merge_with_later(action).text())
     }
 
     /// Ends the file. Returns its size in bytes; `None` if no file was needed.

@@ -81,7 +81,7 @@ impl Steps {
     }
 
     /// Puts all changes of a file into one step. The group of a step is the number of its file.
-    pub(super) fn by_file(changes: &ChangeSet) -> Result<Self> {
+    pub(super) fn grouped_by_file(changes: &ChangeSet) -> Result<Self> {
         Self::grouped_by(changes, |change| {
             Ok((change.file.into(), change.file.into()))
         })

@@ -139,7 +139,7 @@ impl RouteGraph {
         let affected = self.affected_relations(changed);
         let read = affected.ids().filter(|id| !self.large.contains(*id));
         NeededRoutes {
-            nested: reachable(&self.members, self.concerned.ids().chain(read)),
+            nested: reachable_ids(&self.members, self.concerned.ids().chain(read)),
             affected,
         }
     }
@@ -147,14 +147,14 @@ impl RouteGraph {
     /// Returns the relations of the base that become lines, and in which one of the following is nested: a relation of
     /// `changed`, or a relation with a changed member way.
     pub(super) fn affected_relations(&self, changed: &IdSet) -> IdSet {
-        let found = reachable(&self.parents, changed.ids().chain(self.touched.ids()));
+        let found = reachable_ids(&self.parents, changed.ids().chain(self.touched.ids()));
         found.ids().filter(|id| self.lines.contains(*id)).collect()
     }
 }
 
 /// Returns the ids that are reachable from the ids of `start` by one or more pairs. A pair leads from its first to its
 /// second id. The pairs must be sorted.
-fn reachable(pairs: &[(i64, i64)], start: impl Iterator<Item = i64>) -> IdSet {
+fn reachable_ids(pairs: &[(i64, i64)], start: impl Iterator<Item = i64>) -> IdSet {
     let (mut found, mut left) = (IdSet::default(), start.collect::<Vec<_>>());
     while let Some(id) = left.pop() {
         let first = pairs.partition_point(|(from, _)| *from < id);
@@ -176,7 +176,7 @@ mod tests {
     fn pairs_are_followed_also_in_circles() {
         let pairs = [(-1, 4), (1, 2), (2, 3), (3, 1), (3, 5), (7, 8)];
         let found = |start: &[i64]| {
-            let found = reachable(&pairs, start.iter().copied());
+            let found = reachable_ids(&pairs, start.iter().copied());
             let mut found: Vec<i64> = found.ids().collect();
             found.sort_unstable();
             found

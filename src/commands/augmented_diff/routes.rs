@@ -40,8 +40,8 @@ impl Routes {
     ) -> Self {
         let (mut old, mut new) = (NestedRelations::default(), NestedRelations::default());
         for id in needed.ids() {
-            old.add_missing(id);
-            new.add_missing(id);
+            old.add_missing_relation(id);
+            new.add_missing_relation(id);
         }
         for (id, members) in in_base {
             new.add(id, members.clone());
@@ -49,7 +49,7 @@ impl Routes {
         }
         for id in needed.ids() {
             match history.last_change(ObjectKind::Relation, id, u32::MAX) {
-                Some(change) if change.is_deletion() => new.add_missing(id),
+                Some(change) if change.is_deletion() => new.add_missing_relation(id),
                 Some(change) => new.add(id, route_members(&history.changes.object(change))),
                 None => {}
             }

@@ -12,8 +12,8 @@ use crate::engine::geometry_pass::{Visitor, is_area, point_on_earth};
 use crate::engine::object_geometry::{GeometryMaker, is_closed};
 use crate::error::{FormatResult, Result};
 use crate::geocode::{
-    IndexedItem, ItemShape, ItemTags, Layer, Lines, NUMBERS, STREET, key_of, node_list,
-    nonblank_tag, shifted_to_other_side, tag, unwrap_longitudes,
+    IndexedItem, ItemShape, ItemTags, Layer, Lines, NUMBERS, STREET, format_node_list, key_of,
+    nonblank_tag, shifted_across_antimeridian, tag, unwrap_longitudes,
 };
 use crate::geometry::{Extent, Point};
 use crate::index::{RowBatch, RowSorter};
@@ -122,7 +122,8 @@ impl Visitor for Collector<'_> {
         if is_address {
             self.shared.numbered.add(point);
             let (shared, mut way) = (self.shared, None);
-            let tags = complete_address(&shared.relations, ObjectKind::Node, id, &tags, &mut way);
+            let tags =
+                complete_address_tags(&shared.relations, ObjectKind::Node, id, &tags, &mut way);
             self.add_point(Layer::Addresses, id, point, &tags);
         }
         if has_place {
@@ -182,7 +183,7 @@ impl Visitor for Collector<'_> {
         let rings = polygons.iter().flat_map(closed_rings).collect::<Vec<_>>();
         if is_address {
             let (relations, mut way) = (&self.shared.relations, None);
-            let tags = complete_address(relations, ObjectKind::Relation, id, &tags, &mut way);
+            let tags = complete_address_tags(relations, ObjectKind::Relation, id, &tags, &mut way);
             self.add_rings(Layer::Addresses, id, &rings, &tags);
         } else if is_building
             && rings
@@ -213,7 +214,7 @@ impl Visitor for Collector<'_> {
 /// Returns the tags that the index keeps of an address. An address without a street gets the tags of the relation that
 /// assigns the house to a street. If this relation has no street name, sets `way` to the id of the way that has the
 /// name, and adds this id as a tag.
-fn complete_address<'a>(
+fn complete_address_tags<'a>(
     relations: &'a Relations,
     kind: ObjectKind,
     id: i64,
@@ -289,7 +290,8 @@ impl<'s> Collector<'s> {
                 ItemShape::Line
             };
             let (relations, mut street) = (&self.shared.relations, None);
-            let tags = complete_address(relations, ObjectKind::Way, way.id(), tags, &mut street);
+            let tags =
+                complete_address_tags(relations, ObjectKind::Way, way.id(), tags, &mut street);
             self.put_way(Layer::Addresses, way.id(), shape, line, &tags);
         } else if layers.is_interpolation {
             self.add_interpolation(way, line, tags);
@@ -363,7 +365,7 @@ impl<'s> Collector<'s> {
             tags,
         };
         self.put(layer, &item(line));
-        if let Some(other) = shifted_to_other_side(line) {
+        if let Some(other) = shifted_across_antimeridian(line) {
             self.put(layer, &item(&other));
         }
     }
@@ -388,10 +390,10 @@ impl<'s> Collector<'s> {
             return;
         }
         found.interpolated.extend(way.refs());
-        let nodes = node_list(way.refs());
+        let nodes = format_node_list(way.refs());
         let (relations, mut street) = (&self.shared.relations, None);
         let id = way.id();
-        let mut kept = complete_address(relations, ObjectKind::Way, id, tags, &mut street);
+        let mut kept = complete_address_tags(relations, ObjectKind::Way, id, tags, &mut street);
         kept.push((NUMBERS, &nodes));
         self.put_way(
             Layer::Interpolations,

@@ -80,7 +80,7 @@ impl Relations {
     }
 
     /// Returns the facts from all blocks. No block may be read after the first call.
-    fn complete_facts(&self) -> &Gathered {
+    fn gathered_facts(&self) -> &Gathered {
         self.gathered.get_or_init(|| {
             let mut gathered = std::mem::take(&mut *lock(&self.gathering));
             gathered.houses.sort_unstable();
@@ -92,7 +92,7 @@ impl Relations {
     pub(super) fn street_of(&self, kind: ObjectKind, id: i64) -> Option<&StreetRelation> {
         let Gathered {
             houses, streets, ..
-        } = self.complete_facts();
+        } = self.gathered_facts();
         let at = houses.partition_point(|(of, house, _)| (*of, *house) < (kind, id));
         let (_, _, relation) = houses
             .get(at)
@@ -102,7 +102,7 @@ impl Relations {
 
     /// Adds a node that is a named place, if the node is the label or the centre of a boundary.
     pub(super) fn add_place(&self, node: i64, tags: &ItemTags<'_>) {
-        if self.complete_facts().labels.contains(&node)
+        if self.gathered_facts().labels.contains(&node)
             && let Some((kind, name)) = place_kind(tags).zip(tag(tags, "name"))
         {
             lock(&self.places).insert(node, (kind, name.to_owned()));

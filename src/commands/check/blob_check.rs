@@ -187,10 +187,10 @@ impl KindCheck {
 
     /// Whether a blob has to be read. If objects are only counted, the entry of a blob with a single kind suffices.
     pub(super) fn needs_payload(&self, entry: &BlobEntry) -> bool {
-        self.refs || self.places || self.needs_keys(entry)
+        self.refs || self.places || self.needs_object_keys(entry)
     }
 
-    fn needs_keys(&self, entry: &BlobEntry) -> bool {
+    fn needs_object_keys(&self, entry: &BlobEntry) -> bool {
         self.checks_ids || self.collects || entry.kinds.single().is_none()
     }
 
@@ -201,8 +201,8 @@ impl KindCheck {
         payload: &[u8],
         sets: &[IdSet; 3],
     ) -> FormatResult<BlobFindings> {
-        let block = Block::parse_bare(payload)?;
-        let mut found = if !self.needs_keys(entry) {
+        let block = Block::parse_without_strings(payload)?;
+        let mut found = if !self.needs_object_keys(entry) {
             BlobFindings {
                 count: u64::from(entry.count),
                 ..BlobFindings::default()
@@ -210,7 +210,7 @@ impl KindCheck {
         } else if let Some(found) = self.check_ascending(&block)? {
             found
         } else {
-            self.check_keys(&block, entry.number)?
+            self.check_object_keys(&block, entry.number)?
         };
         if self.refs {
             self.check_refs(entry, &block, sets, &mut found)?;
@@ -236,9 +236,9 @@ impl KindCheck {
         Ok(found)
     }
 
-    /// Does the same as [`check_keys`](Self::check_keys), but faster, for blocks that contain only this kind, with
-    /// positive and strictly ascending ids. Nearly all blocks are like this. Returns `None` for other blocks, and if
-    /// versions have to be compared.
+    /// Does the same as [`check_object_keys`](Self::check_object_keys), but faster. Only for blocks that contain only
+    /// this kind, with positive and strictly ascending ids. Nearly all blocks are like this. Returns `None` for other
+    /// blocks, and if versions have to be compared.
     fn check_ascending(&self, block: &Block<'_>) -> FormatResult<Option<BlobFindings>> {
         if self.order.history {
             return Ok(None);
@@ -270,12 +270,12 @@ impl KindCheck {
 
     /// Counts the objects of the kind, collects their ids, and compares adjacent objects. Objects of all kinds are
     /// compared, but only violations by objects of [`kind`](Self::kind) are reported.
-    fn check_keys(&self, block: &Block<'_>, blob: u32) -> FormatResult<BlobFindings> {
+    fn check_object_keys(&self, block: &Block<'_>, blob: u32) -> FormatResult<BlobFindings> {
         let mut found = BlobFindings::default();
         let order = self.order;
         let mut objects = block.walk();
         let mut last: Option<(TypeThenId, i64)> = None;
-        while let Some(key) = objects.next_key()? {
+        while let Some(key) = objects.next_sort_key()? {
             let version = if order.history {
                 objects.version_info()?.version
             } else {
@@ -349,7 +349,10 @@ impl KindCheck {
         payload: &[u8],
         relations: &IdSet,
     ) -> FormatResult<BlobFindings> {
-        let (block, mut found) = (Block::parse_bare(payload)?, BlobFindings::default());
+        let (block, mut found) = (
+            Block::parse_without_strings(payload)?,
+            BlobFindings::default(),
+        );
         block.for_each_member(|relation, kind, id| {
             if kind == ObjectKind::Relation && !relations.contains(id) {
                 self.add_dangling(Dangling::missing_member(relation, kind, id), &mut found);

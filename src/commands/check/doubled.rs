@@ -355,7 +355,7 @@ impl Visitor for DoubledVisitor<'_> {
             && self.points.len() == locations.len()
             && locations.len() > 1
         {
-            put_in_fixed_order(&mut self.points);
+            canonicalize_point_order(&mut self.points);
             self.add(object, first, &tags);
         }
         Ok(())
@@ -383,7 +383,7 @@ impl Visitor for DoubledVisitor<'_> {
 
 /// Puts the points of a line into a canonical order. The order is the same for both directions of the line. For a
 /// closed line, it is also the same for all points at which the line can begin.
-fn put_in_fixed_order(points: &mut Vec<Point>) {
+fn canonicalize_point_order(points: &mut Vec<Point>) {
     let is_closed = points.len() > 2 && points.first() == points.last();
     if is_closed {
         points.pop();

@@ -68,7 +68,7 @@ impl<'f> IdRanges<'f> {
         payload: &[u8],
     ) -> FormatResult<IdsOfBlob> {
         let mut ranks: [Vec<u64>; 3] = Default::default();
-        Block::parse_bare(payload)?
+        Block::parse_without_strings(payload)?
             .for_each_id(|kind, id| ranks[kind as usize].push(id_rank(id)))?;
         let number = self
             .entries

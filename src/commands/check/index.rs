@@ -97,7 +97,8 @@ pub(super) fn check_index(file: &PbfFile, max_listed: usize, ctx: &Context) -> R
                     };
                     scan_payload(payload, &mut found)?;
                     if has_boxes_of_ways {
-                        box_of_ways = Some(Block::parse_bare(payload)?.bbox_of_way_locations()?);
+                        box_of_ways =
+                            Some(Block::parse_without_strings(payload)?.bbox_of_way_locations()?);
                     }
                     if let Some(ranges) = &id_ranges {
                         ids = ranges.compare_blob(&entry, payload)?;
@@ -334,7 +335,7 @@ impl<'f> IndexComparison<'f> {
                 "the header: the summary of the table of contents differs from the blobs",
             ),
             (
-                plan.any_has(BlobFlags::DELETED) && !flags.history,
+                plan.has_entry_with_flag(BlobFlags::DELETED) && !flags.history,
                 "the table of contents: there are deleted versions",
             ),
         ];
@@ -350,5 +351,5 @@ fn lacks_locations(plan: &BlobPlan) -> bool {
         let references = entry.statistics.as_ref().map(|counts| counts.references);
         entry.kinds.single() == Some(ObjectKind::Way) && references.is_none_or(|count| count > 0)
     };
-    !plan.any_has(BlobFlags::LOCATIONS) && plan.entries.iter().any(has_nodes)
+    !plan.has_entry_with_flag(BlobFlags::LOCATIONS) && plan.entries.iter().any(has_nodes)
 }

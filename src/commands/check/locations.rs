@@ -14,7 +14,7 @@ use crate::pbf::Block;
 /// The number of references that are looked up at a time.
 const REFS_AT_A_TIME: usize = 1 << 16;
 
-/// The result of [`compare_with_nodes`].
+/// The result of [`compare_locations_with_nodes`].
 #[derive(Default)]
 pub(super) struct ComparedLocations {
     pub counts: ReferenceLocations,
@@ -27,7 +27,7 @@ pub(super) struct ComparedLocations {
 /// Compares the locations that ways store with those of the nodes in the file. Lists at most `max_listed` differences.
 /// Warns and returns `None` if the locations of the nodes fit neither into memory nor on the disk. Also returns `None`
 /// if locations in ways are malformed, because the check of the contents reports this.
-pub(super) fn compare_with_nodes(
+pub(super) fn compare_locations_with_nodes(
     source: PlannedFile<'_>,
     max_listed: usize,
 ) -> Result<Option<ComparedLocations>> {

@@ -9,7 +9,7 @@ use crate::formats::features::{
 use crate::formats::parquet::CoastTable;
 use crate::formats::shapefile::{
     FILE_CODE, SHAPEFILE_ENDINGS, ShapeColumns, ShapeRecords, ShapeType, ShapefileWriter,
-    projection_text,
+    projection_wkt,
 };
 use crate::formats::{FeatureFormat, FeatureOptions};
 use crate::geometry::Projection;
@@ -265,7 +265,7 @@ pub(super) fn is_from_earlier_run(path: &Path, file: &File) -> bool {
     found.is_some_and(|(_, projection)| match ending {
         "shp" | "shx" => start.starts_with(&FILE_CODE),
         "dbf" => start.starts_with(&[3]),
-        "prj" => start == projection_text(projection).as_bytes(),
+        "prj" => start == projection_wkt(projection).as_bytes(),
         "cpg" => start == b"UTF-8",
         _ => start.starts_with(b"{\"type\":\"FeatureCollection\""),
     })

@@ -65,7 +65,7 @@ pub(super) fn pieces<'c>(
     let problems = coast.problems.chunks(ITEMS).map(LayerPiece::Problems);
     let land = coast.land.chunks(ITEMS).map(LayerPiece::Land);
     let is_wide = Extent::of(coast.region.iter().flat_map(|polygon| &polygon.outer))
-        .is_some_and(|extent| extent.is_wide());
+        .is_some_and(|extent| extent.spans_over_180_degrees());
     let whole = Grid {
         cell_e7: if is_wide { QUARTER_E7 } else { WHOLE_E7 },
         overlap_e7: 0,
@@ -81,7 +81,7 @@ pub(super) fn pieces<'c>(
 }
 
 /// Returns the region if it is a box.
-fn region_box(coast: &Coast) -> Option<Extent> {
+fn region_as_box(coast: &Coast) -> Option<Extent> {
     let [polygon] = &coast.region[..] else {
         return None;
     };
@@ -103,7 +103,7 @@ fn cell_pieces<'c>(
 ) -> impl Iterator<Item = LayerPiece<'c>> + Send {
     let bounds = Extent::of(coast.region.iter().flat_map(|polygon| &polygon.outer));
     let land = bounds.map(|bounds| grid.cells(bounds, &coast.land));
-    let mut region: Option<GridCells> = match (bounds, region_box(coast)) {
+    let mut region: Option<GridCells> = match (bounds, region_as_box(coast)) {
         (Some(bounds), None) => Some(grid.cells(bounds, &coast.region)),
         _ => None,
     };
@@ -172,7 +172,7 @@ impl LayerPiece<'_> {
             (Self::Land(land), CoastLayer::Land, false) => {
                 let polygons = land
                     .iter()
-                    .flat_map(|polygon| cut_to_map(polygon, spec.projection));
+                    .flat_map(|polygon| clip_to_projection_bounds(polygon, spec.projection));
                 polygons.map(|polygon| polygon_row(polygon, None)).collect()
             }
             (Self::Cell(cell), layer @ (CoastLayer::Land | CoastLayer::Water), is_split)
@@ -213,7 +213,7 @@ impl CoastCell {
 }
 
 /// Returns the part of a polygon that the map of a projection shows.
-fn cut_to_map(polygon: &AreaPolygon, projection: Projection) -> Vec<AreaPolygon> {
+fn clip_to_projection_bounds(polygon: &AreaPolygon, projection: Projection) -> Vec<AreaPolygon> {
     let Some(extent) = Extent::of(&polygon.outer) else {
         return Vec::new();
     };

@@ -247,7 +247,7 @@ impl ChangeCharts {
             }),
             boxes: pages::sample_blob_boxes(&new.plan).0,
             edits: self.edits,
-            times: Times::of(&self.hours),
+            times: Times::from_hourly_counts(&self.hours),
             keys: Names::of(self.keys),
             users: Names::of(self.users),
         })
@@ -271,7 +271,7 @@ impl ChangeCharts {
         };
         let wanted = side.plan.entries.iter().filter_map(|entry| {
             let holds_nodes = entry.kinds.contains(ObjectKind::Node);
-            let (first, last) = entry.first_key().zip(entry.last_key())?;
+            let (first, last) = entry.first_sort_key().zip(entry.last_sort_key())?;
             let has_wanted = holds_nodes && !within(first, last).is_empty();
             has_wanted.then_some(*entry)
         });
@@ -283,7 +283,7 @@ impl ChangeCharts {
                 blobs,
                 || (),
                 |reader, (), entry| {
-                    let ends = entry.first_key().zip(entry.last_key());
+                    let ends = entry.first_sort_key().zip(entry.last_sort_key());
                     let nodes = ends.map_or(&[][..], |(first, last)| within(first, last));
                     let mut found = Vec::new();
                     reader.decode(&entry, |payload| {
@@ -389,7 +389,7 @@ impl Edits {
 impl Times {
     /// Groups the counts by time. The unit is the hour for a span of at most 96 hours, the day for at most 400 days,
     /// and the month otherwise.
-    fn of(hours: &BTreeMap<i64, [u64; 2]>) -> Self {
+    fn from_hourly_counts(hours: &BTreeMap<i64, [u64; 2]>) -> Self {
         let span = match (hours.keys().next(), hours.keys().next_back()) {
             (Some(first), Some(last)) => last - first,
             _ => 0,

@@ -215,12 +215,12 @@ impl<'d, C: DifferenceCounts> Comparison<'d, C> {
         // such an object, even if both files have it twice.
         let may_repeat = self.has_change_output() && !entry.flags.has(BlobFlags::UNIQUE_IDS);
         let is_needed =
-            |source: &&Source| source.file == 1 && self.locations.needs_blob(&source.entry);
+            |source: &&Source| source.file == 1 && self.locations.must_compare_blob(&source.entry);
         let (Some(kind), false, true) = (
             entry.kinds.single(),
             shows_common || may_repeat || one.file == two.file || [one, two].iter().any(is_needed),
-            (entry.first_key(), entry.last_key(), entry.count)
-                == (other.first_key(), other.last_key(), other.count),
+            (entry.first_sort_key(), entry.last_sort_key(), entry.count)
+                == (other.first_sort_key(), other.last_sort_key(), other.count),
         ) else {
             return Ok(None);
         };

@@ -95,7 +95,7 @@ impl<'s> LocationRule<'s> {
     }
 
     /// Whether a blob of the new file has to be compared although the old file has an equal blob.
-    pub(super) fn needs_blob(&self, entry: &BlobEntry) -> bool {
+    pub(super) fn must_compare_blob(&self, entry: &BlobEntry) -> bool {
         self.dropped.blobs.contains(&entry.offset)
     }
 
@@ -197,7 +197,7 @@ pub(super) fn loses_location(old: &Side<'_>, new: &Side<'_>, moved: &[usize]) ->
 
 /// Calls `put` once for each node to which a reference in `moved` refers. The arguments are the id of the node, and the
 /// locations that the old and the new way store for it.
-pub(super) fn for_each_moved(
+pub(super) fn for_each_moved_node(
     old: &Side<'_>,
     new: &Side<'_>,
     moved: &[usize],

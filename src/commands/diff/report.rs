@@ -11,7 +11,7 @@ pub(super) enum Report {
 
 impl Report {
     /// Returns the sign at the start of a line about the object.
-    pub(super) const fn sign(self) -> char {
+    pub(super) const fn line_prefix(self) -> char {
         match self {
             Self::Same => ' ',
             Self::Different => '*',

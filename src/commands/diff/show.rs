@@ -1,7 +1,7 @@
 //! Writes differences as human-readable text.
 
 use super::Equality;
-use super::locations::for_each_moved;
+use super::locations::for_each_moved_node;
 use super::report::Report;
 use super::side::Side;
 use crate::formats::{ObjectText, TextFormat, TextOptions};
@@ -17,7 +17,7 @@ pub(super) fn put_line(
     id: ObjectId,
     [old, new]: [Option<i64>; 2],
 ) {
-    let _ = write!(out, "{}{id}", report.sign());
+    let _ = write!(out, "{}{id}", report.line_prefix());
     for version in old.into_iter().chain(new.filter(|_| old != new)) {
         let _ = write!(out, " v{version}");
     }
@@ -68,7 +68,7 @@ pub(super) fn put_details(
     equality: Equality,
 ) {
     put_attributes(out, old, new, equality);
-    for_each_moved(old, new, moved, |id, locations| {
+    for_each_moved_node(old, new, moved, |id, locations| {
         let shown = |location: Option<Location>| match location {
             Some(location) => {
                 let degrees = [location.lat_e7(), location.lon_e7()].map(|e7| f64::from(e7) / 1e7);

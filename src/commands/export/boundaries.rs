@@ -27,7 +27,7 @@ impl Boundaries {
     }
 
     /// Returns the admin level of a relation, if its area is collected; `None` otherwise.
-    fn level_of(&self, relation: &Relation<'_>) -> Option<u8> {
+    fn admin_level_of(&self, relation: &Relation<'_>) -> Option<u8> {
         let (mut is_administrative, mut level) = (false, None);
         for (key, value) in UniqueTags::new(relation.tags()) {
             match key {
@@ -51,7 +51,7 @@ impl RelationCollector for Boundaries {
         let mut selected = selected.iter_mut();
         block.try_for_each(|element| {
             let is_wanted = match element {
-                Element::Relation(relation) => self.level_of(&relation).is_some(),
+                Element::Relation(relation) => self.admin_level_of(&relation).is_some(),
                 _ => false,
             };
             if let Some(selected) = selected.next() {
@@ -63,7 +63,7 @@ impl RelationCollector for Boundaries {
 
     /// Adds the area of a relation, if areas of its level are collected and all its member ways are in the file.
     fn add(&self, relation: &Relation<'_>, ways: &WayStore) {
-        let Some(level) = self.level_of(relation) else {
+        let Some(level) = self.admin_level_of(relation) else {
             return;
         };
         let mut geometry = GeometryMaker::default();

@@ -28,7 +28,7 @@ pub(super) struct FeatureBuilder<'s, O> {
 }
 
 /// Empties a list, so that it can be used for tags with another lifetime.
-fn reuse_list<'a>(mut tags: TagList<'_>) -> TagList<'a> {
+fn recycle_tag_list<'a>(mut tags: TagList<'_>) -> TagList<'a> {
     tags.clear();
     // `collect` reuses the memory of a vector if the new elements have the same size as the old ones.
     tags.into_iter().map(|_| ("", "")).collect()
@@ -130,7 +130,7 @@ impl<'s, O: FeatureOutput> FeatureBuilder<'s, O> {
         tags: impl Iterator<Item = (&'t str, &'t str)>,
         make: impl FnOnce(&mut Self, &mut TagList<'t>),
     ) {
-        let mut list = reuse_list(std::mem::take(&mut self.tags));
+        let mut list = recycle_tag_list(std::mem::take(&mut self.tags));
         list.extend(tags);
         self.writer.repeated_keys = if self.shared.rules.keeps_repeated_keys {
             0
@@ -138,7 +138,7 @@ impl<'s, O: FeatureOutput> FeatureBuilder<'s, O> {
             retain_unique(&mut list)
         };
         make(self, &mut list);
-        self.tags = reuse_list(list);
+        self.tags = recycle_tag_list(list);
     }
 
     /// Whether the filter still selects the current object if only the first tag with each key counts. The filter has

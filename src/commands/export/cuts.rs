@@ -2,7 +2,7 @@
 //! share a point with a region.
 
 use super::FeatureRules;
-use crate::area::{AreaPolygon, cut_polygons, polygon_of};
+use crate::area::{AreaPolygon, cut_polygons_at_antimeridian, polygon_of};
 use crate::formats::features::Geometry;
 use crate::geometry::{Antimeridian, Clip, Extent, Point, Region, Rings, cut_line_at_antimeridian};
 
@@ -84,14 +84,13 @@ impl Cuts {
     /// geometry with.
     fn cut_for_map(&self, geometry: &Geometry<'_>, extent: &Extent) -> CutGeometry {
         let is_judged = self.region.is_some() || self.clip.is_some();
-        if !extent.is_wide() || !(self.cuts_at_antimeridian() || is_judged) {
+        if !extent.spans_over_180_degrees() || !(self.cuts_at_antimeridian() || is_judged) {
             return CutGeometry::Whole;
         }
         let on_map = match geometry {
             Geometry::MultiPolygon(_) if self.cuts_at_antimeridian() => CutGeometry::Whole,
-            Geometry::MultiPolygon(polygons) => {
-                cut_polygons(polygons).map_or(CutGeometry::Whole, CutGeometry::Polygons)
-            }
+            Geometry::MultiPolygon(polygons) => cut_polygons_at_antimeridian(polygons)
+                .map_or(CutGeometry::Whole, CutGeometry::Polygons),
             lines => cut(lines, cut_line_at_antimeridian, |_| None),
         };
         match on_map {

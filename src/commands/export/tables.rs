@@ -213,7 +213,7 @@ fn send_row_groups(
     for rows in sorted.portions(range, READ_MEMORY) {
         let rows = rows?;
         let keys = rows.keys_and_lens().map(|(key, _)| key);
-        let partitions: Vec<u64> = keys.map(Partitioning::partition_of).collect();
+        let partitions: Vec<u64> = keys.map(Partitioning::partition_of_sort_key).collect();
         let mut end = 0;
         for equal in partitions.chunk_by(u64::eq) {
             let (start, count) = (end, equal.len());

@@ -66,7 +66,7 @@ impl Unplaced {
             |_| true,
             |_, block| {
                 let (mut objects, mut ids, mut deletions) = (block.walk(), Vec::new(), 0);
-                while let Some((kind, rank)) = objects.next_key()? {
+                while let Some((kind, rank)) = objects.next_sort_key()? {
                     if objects.version_info()?.is_deleted {
                         deletions += 1;
                     } else {

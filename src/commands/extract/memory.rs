@@ -200,7 +200,7 @@ fn estimate_objects_in_regions(
     if found.len() < 2 {
         return Ok(found);
     }
-    let mut count = |kind| count_kind(kind, areas, options, source, &mut found);
+    let mut count = |kind| estimate_objects_of_kind(kind, areas, options, source, &mut found);
     let found_none = count(ObjectKind::Node)?;
     let counts_ways = match usable_location_form(source.file, source.plan) {
         LocationForm::Plain | LocationForm::AllNodes => false,
@@ -215,7 +215,7 @@ fn estimate_objects_in_regions(
 
 /// Adds the estimated number of nodes or ways in each region to `found`. Returns whether all numbers in `found` are 0
 /// afterwards.
-fn count_kind(
+fn estimate_objects_of_kind(
     kind: ObjectKind,
     areas: &AreaIndex,
     options: &Options,

@@ -43,15 +43,15 @@ pub(super) struct RegionMembers<'a> {
     /// Whether the bounding box of a blob that was never scanned is assumed to cover all nodes of the blob. This is not
     /// assumed in history files, because deleted nodes lie in no box.
     boxes_cover_all_nodes: bool,
-    /// Nodes in the regions; after `merge_added`, all nodes that are kept. In a file of the form
+    /// Nodes in the regions; after `merge_added_ids`, all nodes that are kept. In a file of the form
     /// [`LocationForm::Mixed`], a node that is not in the file is included if a way stores a location in a region for
     /// it.
     nodes: IdMap,
     /// Nodes that a region keeps although they lie outside of it: nodes of kept ways, and members of completed
     /// relations.
     added_nodes: IdMap,
-    /// Ways with a node in a region; after `merge_added`, all ways that are kept. For a node that is not in the file,
-    /// the location that the way stores counts.
+    /// Ways with a node in a region; after `merge_added_ids`, all ways that are kept. If a node is not in the file, the
+    /// location that the way stores for it decides.
     ways: IdMap,
     /// Ways that regions keep only as members of completed relations.
     added_ways: IdMap,
@@ -139,7 +139,7 @@ impl<'a> RegionMembers<'a> {
             outside.sort();
         }
         selection.evict_incomplete();
-        selection.merge_added();
+        selection.merge_added_ids();
         if selection.bytes() > limits.ids {
             Ok(None)
         } else {
@@ -170,7 +170,7 @@ impl<'a> RegionMembers<'a> {
 
     /// Merges `added_nodes` into `nodes` and `added_ways` into `ways`, so that one lookup finds all regions that keep
     /// an object.
-    fn merge_added(&mut self) {
+    fn merge_added_ids(&mut self) {
         let mut algebra = SetAlgebra::new(&self.sets);
         let (nodes, ways) = (&mut self.nodes, &mut self.ways);
         let more = |id, set| add_regions(nodes, id, set, &mut algebra);
@@ -209,7 +209,7 @@ impl<'a> RegionMembers<'a> {
             |entry, block| self.nodes_in_regions(hold, entry, block),
             |(found, not_in_box)| {
                 not_in_boxes.extend(not_in_box);
-                if room.may_grow([&nodes]) {
+                if room.may_add_ids([&nodes]) {
                     add_ids_with_regions(&mut nodes, &found, &mut algebra);
                 }
             },
@@ -253,7 +253,7 @@ impl<'a> RegionMembers<'a> {
         entry: &BlobEntry,
         block: &Block<'_>,
     ) -> FormatResult<(IdsWithRegions, Option<u64>)> {
-        let is_whole = self.is_covered_by_box(entry) && block.check_box(entry)?;
+        let is_whole = self.is_covered_by_box(entry) && block.has_all_nodes_in_box(entry)?;
         let mut found = Vec::new();
         let around = self.regions_around(entry);
         let not_in_box = (around.is_some() && !is_whole).then_some(entry.offset);
@@ -395,7 +395,7 @@ impl MemoryBudget {
 
     /// Whether more ids may be added to the maps. Measuring their memory is slow, so it is repeated only after the
     /// number of ids has grown by a quarter.
-    fn may_grow<const N: usize>(&mut self, maps: [&IdMap; N]) -> bool {
+    fn may_add_ids<const N: usize>(&mut self, maps: [&IdMap; N]) -> bool {
         let ids: u64 = maps.iter().map(|map| map.len()).sum();
         if ids >= self.next_check {
             self.next_check = ids + ids / 4;

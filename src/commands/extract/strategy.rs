@@ -121,7 +121,7 @@ impl Strategy {
     }
 
     /// Whether this strategy keeps all objects of a region that the strategy `other` keeps.
-    pub(crate) fn keeps_all_of(&self, other: &Self) -> bool {
+    pub(crate) fn keeps_superset_of(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Smart { .. }, Self::Smart { .. }) => self == other,
             (Self::Smart { .. } | Self::CompleteWays { relations: true }, _) => {

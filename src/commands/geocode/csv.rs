@@ -2,7 +2,7 @@
 
 use super::fields::RowFields;
 use super::places::{LineForm, column_names};
-use crate::formats::csv::{put_field, put_quoted};
+use crate::formats::csv::{put_csv_field, put_quoted};
 use crate::geocode::Answer;
 
 /// The names of the appended columns, if the table has no columns with these names.
@@ -93,7 +93,7 @@ impl RowForm {
         self.put_fitted_row(out, row);
         for column in columns {
             out.push(self.separator);
-            put_field(out, column, self.separator);
+            put_csv_field(out, column, self.separator);
         }
         // The last line may have no line break.
         let own: &[u8] = if self.is_crlf { b"\r\n" } else { b"\n" };
@@ -116,7 +116,7 @@ impl RowForm {
         answer: &Result<Answer<'_>, String>,
     ) {
         if line.trim_ascii().is_empty() && !line.contains(&self.separator) {
-            put_blank(out, line);
+            put_blank_line(out, line);
             return;
         }
         let columns = match answer {
@@ -155,7 +155,7 @@ fn distinct_name(name: &str, taken: &[String]) -> String {
 }
 
 /// Appends an empty line for a blank line of the input.
-pub(super) fn put_blank(out: &mut Vec<u8>, line: &[u8]) {
+pub(super) fn put_blank_line(out: &mut Vec<u8>, line: &[u8]) {
     out.extend_from_slice(split_line_break(line).1);
 }
 

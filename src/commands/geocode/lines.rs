@@ -84,18 +84,18 @@ impl InputLines {
     }
 
     /// Returns the number of line breaks before a line.
-    pub(super) fn breaks_before(&self, number: usize) -> u64 {
+    pub(super) fn line_breaks_before(&self, number: usize) -> u64 {
         self.lines[number].breaks
     }
 
     /// Returns the index of the first line that is not blank.
-    pub(super) fn first_non_blank(&self) -> Option<usize> {
+    pub(super) fn first_non_blank_line(&self) -> Option<usize> {
         (0..self.count()).find(|number| !self.get(*number).trim_ascii().is_empty())
     }
 
     /// Returns the offset in the text at which the last line ends. The text after this offset is not a complete line
     /// yet.
-    fn end_of_lines(&self) -> usize {
+    fn last_line_end(&self) -> usize {
         self.lines.last().map_or(0, |line| line.end)
     }
 
@@ -107,7 +107,7 @@ impl InputLines {
 
     /// Adds the line that ends at `end`.
     fn push(&mut self, end: usize) {
-        let line = &self.text[self.end_of_lines()..end];
+        let line = &self.text[self.last_line_end()..end];
         let found = memchr::memchr_iter(b'\n', line).count() as u64;
         let breaks = self.breaks;
         self.breaks += found + u64::from(!line.ends_with(b"\n"));
@@ -118,7 +118,7 @@ impl InputLines {
     /// would have no end, or would make its row too long: the quote then probably does not begin a field. Returns
     /// `false` if the rest of the text has no line break.
     fn push_first_line(&mut self, scan: &mut LineScan) -> bool {
-        let start = self.end_of_lines();
+        let start = self.last_line_end();
         let Some(at) = memchr::memchr(b'\n', &self.text[start..]) else {
             return false;
         };
@@ -161,14 +161,14 @@ impl InputLines {
                     }
                 },
                 (b'"', false) => {
-                    let before = &self.text[self.end_of_lines()..at];
+                    let before = &self.text[self.last_line_end()..at];
                     *scan = LineScan {
                         at: at + 1,
                         is_quoted: quotes.may_begin_field_after(before),
                     };
                 }
                 _ => {
-                    let is_long = at - self.end_of_lines() > MAX_LINE;
+                    let is_long = at - self.last_line_end() > MAX_LINE;
                     if !is_long || !self.push_first_line(scan) {
                         self.push(at + 1);
                         scan.at = at + 1;
@@ -226,7 +226,7 @@ impl<R: Read> LineInput<R> {
         let mut scan = LineScan::default();
         loop {
             let is_full = lines.push_complete_lines(self.quotes, limit, &mut scan);
-            let unfinished = lines.text.len() - lines.end_of_lines();
+            let unfinished = lines.text.len() - lines.last_line_end();
             if is_full || lines.count() > 0 && unfinished == 0 {
                 break;
             }
@@ -256,7 +256,7 @@ impl<R: Read> LineInput<R> {
         if lines.longest_line_len() > MAX_LINE {
             return Err(self.too_long_error());
         }
-        self.rest = lines.text.split_off(lines.end_of_lines());
+        self.rest = lines.text.split_off(lines.last_line_end());
         self.left -= lines.count() as u64;
         Ok(lines)
     }
@@ -299,10 +299,10 @@ mod tests {
             }
             for number in 0..lines.count() {
                 let line = String::from_utf8(lines.get(number).to_vec()).unwrap();
-                found.push((line, before + lines.breaks_before(number)));
+                found.push((line, before + lines.line_breaks_before(number)));
             }
             before += lines.line_break_count();
-            if lines.first_non_blank().is_some() {
+            if lines.first_non_blank_line().is_some() {
                 input.quotes = quotes;
             }
         }

@@ -2,7 +2,7 @@
 
 use super::fields::RowFields;
 use super::lines::Quotes;
-use crate::geometry::point_of_text;
+use crate::geometry::parse_lon_lat;
 use crate::osm::Location;
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ const LON_NAMES: [&str; 5] = ["lon", "lng", "long", "longitude", "x"];
 pub fn parse_place(text: &str) -> Result<Location, String> {
     let text = text.trim();
     if text.starts_with('{') {
-        let [lat, lon] = json_lat_lon(text)?;
+        let [lat, lon] = parse_json_lat_lon(text)?;
         return location_of_degrees(&lat, &lon);
     }
     let is_separator = |char: char| char.is_whitespace() || matches!(char, ',' | ';');
@@ -38,14 +38,14 @@ pub fn parse_place(text: &str) -> Result<Location, String> {
 }
 
 fn location_of_degrees(lat: &str, lon: &str) -> Result<Location, String> {
-    let point = point_of_text(lon.trim(), lat.trim())?;
+    let point = parse_lon_lat(lon.trim(), lat.trim())?;
     let place = Location::new(point.lat_e7, point.lon_e7);
     place.ok_or_else(|| "this place is not on the earth".to_owned())
 }
 
 /// Returns the latitude and the longitude in a JSON object. The two members may have any of the names in
 /// [`LAT_NAMES`] and [`LON_NAMES`].
-fn json_lat_lon(text: &str) -> Result<[String; 2], String> {
+fn parse_json_lat_lon(text: &str) -> Result<[String; 2], String> {
     let object: serde_json::Value =
         serde_json::from_str(text).map_err(|error| format!("no JSON object: {error}"))?;
     let member = |names: &[&str]| {
@@ -115,7 +115,7 @@ impl LineForm {
                 is_json: true,
             });
         }
-        let fields = fields_of(first, separator)?;
+        let fields = split_fields(first, separator)?;
         let is_number = |field: &Cow<'_, str>| field.trim().parse::<f64>().is_ok();
         let has_header = match columns {
             Some(columns) => {
@@ -182,7 +182,7 @@ impl LineForm {
         let Some(columns) = self.columns else {
             return parse_place(line);
         };
-        let fields = fields_of(line, self.separator)?;
+        let fields = split_fields(line, self.separator)?;
         let field = |column: usize| {
             let missing = || match fields.len() {
                 1 => "one column".to_owned(),
@@ -204,12 +204,12 @@ fn trim_line(line: &str) -> &str {
 /// Returns the names of the columns in the first line of a table, without quotes and surrounding spaces. Returns no
 /// names if a quote is not closed.
 pub(super) fn column_names(line: &str, separator: u8) -> Vec<String> {
-    let fields = fields_of(trim_line(line), Separator::Byte(separator)).unwrap_or_default();
+    let fields = split_fields(trim_line(line), Separator::Byte(separator)).unwrap_or_default();
     fields.iter().map(|name| name.trim().to_owned()).collect()
 }
 
 /// Returns the fields of a line, without their quotes.
-fn fields_of(line: &str, separator: Separator) -> Result<Vec<Cow<'_, str>>, String> {
+fn split_fields(line: &str, separator: Separator) -> Result<Vec<Cow<'_, str>>, String> {
     let Separator::Byte(separator) = separator else {
         return Ok(line.split_whitespace().map(Cow::Borrowed).collect());
     };

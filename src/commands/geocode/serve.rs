@@ -14,7 +14,7 @@ mod service_signals;
 mod subject;
 
 use crate::error::{Error, Result};
-use connection::{CLOSING_TIME, answer_requests, turn_away};
+use connection::{CLOSING_TIME, answer_requests, reject_connection};
 use service::Service;
 use service_signals::{ServiceSignals, SignalRequest};
 use std::net::SocketAddr;
@@ -90,7 +90,7 @@ pub fn serve(options: &ServeOptions, log: &(dyn Fn(&str) + Sync)) -> Result<()> 
 }
 
 /// Returns a function that creates the error for an action that failed at an address.
-fn action_error(address: &str, action: &'static str) -> impl Fn(std::io::Error) -> Error {
+fn io_error_mapper(address: &str, action: &'static str) -> impl Fn(std::io::Error) -> Error {
     move |error| Error::Usage(format!("{address}: {action}: {error}"))
 }
 
@@ -182,7 +182,7 @@ impl Rooms {
             });
         } else if let Ok(room) = self.turned_away.clone().try_acquire_owned() {
             tokio::spawn(async move {
-                turn_away(stream, service).await;
+                reject_connection(stream, service).await;
                 drop(room);
             });
         }
@@ -216,11 +216,11 @@ async fn accept_connections(
         return Err(Error::Usage(format!("{address}: {cause}")));
     }
     let listener = listen(address).await;
-    let listener = listener.map_err(action_error(address, "cannot listen"))?;
+    let listener = listener.map_err(io_error_mapper(address, "cannot listen"))?;
     let local = listener.local_addr();
-    let local: SocketAddr = local.map_err(action_error(address, "cannot listen"))?;
+    let local: SocketAddr = local.map_err(io_error_mapper(address, "cannot listen"))?;
     let signals = ServiceSignals::catch();
-    let mut signals = signals.map_err(action_error(address, "cannot wait for signals"))?;
+    let mut signals = signals.map_err(io_error_mapper(address, "cannot wait for signals"))?;
     let mut tick = tokio::time::interval(RELOAD_TIME);
     let (stop, stopped) = watch::channel(());
     log(&format!("listening on http://{local}/"));
@@ -236,9 +236,9 @@ async fn accept_connections(
         tokio::select! {
             request = signals.next() => match request {
                 SignalRequest::End => break,
-                SignalRequest::Reload => service.reload(log),
+                SignalRequest::Reload => service.reload_index_if_rebuilt(log),
             },
-            _ = tick.tick() => service.reload(log),
+            _ = tick.tick() => service.reload_index_if_rebuilt(log),
             (room, accepted) = accepted => match accepted {
                 Ok((stream, _)) => rooms.admit(stream, room, &service, &stopped, log),
                 // Too many files are open, or the client is gone already. The service waits a moment and continues.

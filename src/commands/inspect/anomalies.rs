@@ -1,6 +1,6 @@
 //! Finds unusual objects and blobs in a file.
 
-use super::coordinates::is_outside;
+use super::coordinates::is_outside_lat_lon_range;
 use crate::error::FormatResult;
 use crate::osm::{ObjectId, ObjectKind, id_from_rank};
 use crate::pbf::{BlobEntry, BlobFlags, Block, RawElement};
@@ -88,7 +88,7 @@ pub(super) fn record_object_anomalies(
             }
             if let Some((lat, lon)) = object.location()? {
                 let (lat, lon) = (block.units.nano_lat(lat), block.units.nano_lon(lon));
-                if is_outside(lat, lon) && !is_deleted {
+                if is_outside_lat_lon_range(lat, lon) && !is_deleted {
                     found("nodes outside of the world");
                 }
                 if (lat, lon) == (0, 0) && !is_deleted {
@@ -96,7 +96,7 @@ pub(super) fn record_object_anomalies(
                 }
             }
         }
-        ObjectKind::Way => match object.count_refs(&block.units)?.0 {
+        ObjectKind::Way => match object.count_refs_and_locations(&block.units)?.0 {
             _ if is_deleted => {}
             0 => found("ways without nodes"),
             1 => found("ways with one node"),

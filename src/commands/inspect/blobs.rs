@@ -162,7 +162,8 @@ pub(super) fn id_distributions(plan: &BlobPlan, spans: &IdSpans) -> Vec<IdDistri
         let mut range: Option<IdDistribution> = None;
         let mut last: Option<TypeThenId> = None;
         for entry in blobs {
-            let (Some(first_key), Some(last_key)) = (entry.first_key(), entry.last_key()) else {
+            let (Some(first_key), Some(last_key)) = (entry.first_sort_key(), entry.last_sort_key())
+            else {
                 continue;
             };
             let (min_id, max_id) = spans.span_of(entry);

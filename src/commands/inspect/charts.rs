@@ -93,7 +93,7 @@ impl ObjectCounter for ObjectCharts {
             && let Some((lat, lon)) = object.location()?
         {
             let (lat, lon) = (block.units.nano_lat(lat), block.units.nano_lon(lon));
-            if !super::coordinates::is_outside(lat, lon) {
+            if !super::coordinates::is_outside_lat_lon_range(lat, lon) {
                 self.density.add(floor_e7(lat), floor_e7(lon), 0);
             }
         }

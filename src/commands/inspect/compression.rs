@@ -66,7 +66,7 @@ pub struct CompressionSummary {
 }
 
 /// Returns the entries of a sample of blobs that are spread evenly over the file.
-pub(super) fn sample_of(entries: &[BlobEntry]) -> Vec<BlobEntry> {
+pub(super) fn pick_sample_entries(entries: &[BlobEntry]) -> Vec<BlobEntry> {
     let indices = sample_indices(entries.len(), SAMPLE_BLOBS);
     indices.map(|index| entries[index]).collect()
 }
@@ -118,8 +118,8 @@ pub(super) fn examine_sample(
         let payload = reader.payload(entry)?;
         let level = match encoding {
             Encoding::Raw | Encoding::Lz4 => Ok(None),
-            Encoding::Zlib => zlib_level(flags, bytes, payload, in_segments).map(Some),
-            Encoding::Zstd => zstd_level(bytes, payload),
+            Encoding::Zlib => guess_zlib_level(flags, bytes, payload, in_segments).map(Some),
+            Encoding::Zstd => guess_zstd_level(bytes, payload),
         };
         let found = CompressionSummary {
             kind: encoding.name(),
@@ -148,7 +148,7 @@ fn zlib_flags(blob: &Blob<'_>) -> u8 {
 /// Returns the zlib levels at which this program compresses `payload` to exactly `len` bytes, in segments or as a
 /// whole. If there is no such level, or the payload is too long to try levels, returns the levels at which zlib sets
 /// FLEVEL to `flags`.
-fn zlib_level(
+fn guess_zlib_level(
     flags: u8,
     len: usize,
     payload: &[u8],
@@ -193,7 +193,7 @@ fn zlib_level(
 
 /// Returns the zstd level at which the compressed size of `payload` is closest to `len`. Levels are tried from 1
 /// upwards, until the compressed size is at most `len`. Returns `None` for a payload that is too long to try levels.
-fn zstd_level(len: usize, payload: &[u8]) -> FormatResult<Option<LevelGuess>> {
+fn guess_zstd_level(len: usize, payload: &[u8]) -> FormatResult<Option<LevelGuess>> {
     if payload.len() > MAX_TRIED_LEN {
         return Ok(None);
     }

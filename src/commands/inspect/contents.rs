@@ -1,7 +1,7 @@
 //! The part of the report that describes the blobs and objects of the whole file.
 
 use super::blobs::{self, KindSummary};
-use super::id_spans::{IdSpans, known_span};
+use super::id_spans::{IdSpans, id_span_from_ends};
 use crate::commands::fileinfo::IdBounds;
 use crate::error::Result;
 use crate::file::{BlobDecoder, PlannedFile};
@@ -41,7 +41,7 @@ impl Contents {
     pub(super) fn of_summary(summary: &TocSummary) -> Option<Self> {
         let spans = summary.kinds.each_ref().map(|totals| match totals.blobs {
             0 => Some(None),
-            _ => known_span(totals.ids.0, totals.ids.1).map(Some),
+            _ => id_span_from_ends(totals.ids.0, totals.ids.1).map(Some),
         });
         let [Some(nodes), Some(ways), Some(relations)] = spans else {
             return None;
@@ -84,8 +84,8 @@ impl Contents {
             sorted: source.plan.is_sorted(),
             is_spatial: source.file.has_spatial_layout(),
             has_id_table: source.file.id_table.is_some(),
-            has_deleted: source.plan.any_has(BlobFlags::DELETED),
-            has_locations: source.plan.any_has(BlobFlags::LOCATIONS),
+            has_deleted: source.plan.has_entry_with_flag(BlobFlags::DELETED),
+            has_locations: source.plan.has_entry_with_flag(BlobFlags::LOCATIONS),
         })
     }
 }
@@ -117,7 +117,7 @@ fn count_by_kind(source: PlannedFile<'_>, spans: &IdSpans) -> Result<[KindTally;
             None if entry.kinds.is_empty() => {}
             None => {
                 let payload = reader.payload(entry)?;
-                let counted = Block::parse_bare(payload).and_then(|block| {
+                let counted = Block::parse_without_strings(payload).and_then(|block| {
                     block.for_each_id(|kind, id| tallies[kind as usize].add(1, (id, id)))
                 });
                 counted.map_err(|error| reader.error(entry, error))?;

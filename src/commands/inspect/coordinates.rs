@@ -9,7 +9,7 @@ use serde::Serialize;
 const DEGREE: u64 = 1_000_000_000;
 
 /// Whether a location in nanodegrees lies beyond 90 degrees of latitude or 180 degrees of longitude.
-pub(super) const fn is_outside(lat: i64, lon: i64) -> bool {
+pub(super) const fn is_outside_lat_lon_range(lat: i64, lon: i64) -> bool {
     lat.unsigned_abs() > 90 * DEGREE || lon.unsigned_abs() > 180 * DEGREE
 }
 
@@ -41,7 +41,7 @@ pub struct NodeStatistics {
     /// The mean latitude and longitude of the nodes within the world, in degrees.
     pub center: Option<Degrees>,
     /// The westernmost, southernmost, easternmost and northernmost coordinates with the ids of their nodes, in the form
-    /// that [`add_edges`](Self::add_edges) accepts.
+    /// that [`extend_bbox_edges`](Self::extend_bbox_edges) accepts.
     #[serde(skip)]
     edges: Option<[(i64, i64); 4]>,
     /// The sums of the latitudes and of the longitudes of the nodes within the world, in nanodegrees.
@@ -111,18 +111,18 @@ impl NodeStatistics {
         self.tagged += u64::from(is_tagged);
         self.at_zero += u64::from((lat, lon) == (0, 0));
         self.finer_than_e7 += u64::from(is_finer);
-        if is_outside(lat, lon) {
+        if is_outside_lat_lon_range(lat, lon) {
             self.outside += 1;
             return;
         }
         self.sum = (self.sum.0 + i128::from(lat), self.sum.1 + i128::from(lon));
-        self.add_edges([(lon, id), (lat, id), (-lon, id), (-lat, id)]);
+        self.extend_bbox_edges([(lon, id), (lat, id), (-lon, id), (-lat, id)]);
     }
 
     /// Extends the bounding box of the nodes to include another box. `found` has the west, south, east and north edges
     /// of that box in nanodegrees, each with the id of the node on the edge. East and north are negated, so the smaller
     /// of two edges is always the outer one.
-    fn add_edges(&mut self, found: [(i64, i64); 4]) {
+    fn extend_bbox_edges(&mut self, found: [(i64, i64); 4]) {
         let edges = self.edges.get_or_insert(found);
         for (edge, found) in edges.iter_mut().zip(found) {
             // `<` and not `<=`, because among nodes with the same coordinate the first one in the file counts.
@@ -149,7 +149,7 @@ impl NodeStatistics {
         sums.into_iter().for_each(|(sum, more)| *sum += more);
         self.sum = (self.sum.0 + other.sum.0, self.sum.1 + other.sum.1);
         if let Some(edges) = other.edges {
-            self.add_edges(edges);
+            self.extend_bbox_edges(edges);
         }
     }
 
@@ -204,7 +204,7 @@ pub struct WayLocationStatistics {
 impl WayLocationStatistics {
     pub(super) fn add(&mut self, object: &RawElement<'_>, units: &BlockUnits) -> FormatResult<()> {
         if object.key.0 == ObjectKind::Way {
-            let (refs, located) = object.count_refs(units)?;
+            let (refs, located) = object.count_refs_and_locations(units)?;
             self.ways += 1;
             self.refs += refs as u64;
             self.located_refs += located as u64;

@@ -18,7 +18,8 @@ impl IdSpans {
     /// has at most one of these blobs for each kind.
     pub(super) fn read(source: PlannedFile<'_>) -> Result<Self> {
         let is_open = |entry: &BlobEntry| {
-            entry.kinds.single().is_some() && known_span(entry.min_id, entry.max_id).is_none()
+            entry.kinds.single().is_some()
+                && id_span_from_ends(entry.min_id, entry.max_id).is_none()
         };
         let mut smallest = BTreeMap::new();
         if source.plan.entries.iter().any(is_open) {
@@ -40,14 +41,14 @@ impl IdSpans {
 
     /// Returns the smallest and the largest id of a blob of one kind.
     pub(super) fn span_of(&self, entry: &BlobEntry) -> (i64, i64) {
-        known_span(entry.min_id, entry.max_id)
+        id_span_from_ends(entry.min_id, entry.max_id)
             .unwrap_or_else(|| (self.smallest[&entry.offset], entry.max_id))
     }
 }
 
 /// Returns the smallest and the largest of a list of ids, given its first and its last id in canonical order. Returns
 /// `None` if `first <= 0 < last`. In this case, the smallest id can be in the middle of the list, as in `-1, -2, 3`.
-pub(super) const fn known_span(first: i64, last: i64) -> Option<(i64, i64)> {
+pub(super) const fn id_span_from_ends(first: i64, last: i64) -> Option<(i64, i64)> {
     match (first, last) {
         (1.., _) => Some((first, last)),
         (_, ..=0) => Some((last, first)),
@@ -66,11 +67,11 @@ mod tests {
 
     #[test]
     fn the_smallest_of_only_negative_ids_comes_last() {
-        assert_eq!(known_span(-1, -30), Some((-30, -1)));
-        assert_eq!(known_span(0, -30), Some((-30, 0)));
-        assert_eq!(known_span(1, i64::MAX), Some((1, i64::MAX)));
-        assert_eq!(known_span(-1, 5), None);
-        assert_eq!(known_span(0, 5), None);
+        assert_eq!(id_span_from_ends(-1, -30), Some((-30, -1)));
+        assert_eq!(id_span_from_ends(0, -30), Some((-30, 0)));
+        assert_eq!(id_span_from_ends(1, i64::MAX), Some((1, i64::MAX)));
+        assert_eq!(id_span_from_ends(-1, 5), None);
+        assert_eq!(id_span_from_ends(0, 5), None);
         assert_eq!(span_width((-30, 5)), 36);
         assert_eq!(span_width((i64::MIN, i64::MAX)), u64::MAX);
     }

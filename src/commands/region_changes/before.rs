@@ -74,8 +74,8 @@ impl Before {
         }
     }
 
-    /// Returns the regions whose extracts lack a node that lies in the region and that the extract of another region
-    /// has. The extracts of these regions are not of the state before the changes.
+    /// Returns the regions whose extract is not of the state before the changes. Such an extract lacks a node that lies
+    /// in the region, although the extract of another region has the node.
     pub(super) fn contradicted_regions(&self, algebra: &mut SetAlgebra<'_>) -> SetNumber {
         let mut all = EMPTY_SET;
         self.located.for_each(|id, located| {
@@ -85,9 +85,9 @@ impl Before {
         all
     }
 
-    /// Returns those of the changed nodes in `nodes` that are in other regions than before the changes. Also returns
-    /// those that exist after the changes but that no extract had. `located` has the regions that contain each node
-    /// after the changes, and `present` has the nodes that exist after the changes.
+    /// Returns the moved nodes and the new nodes among the changed nodes `nodes`. A moved node is not in the same
+    /// regions as before the changes. A new node exists after the changes, but no extract had it. `located` has the
+    /// regions that contain each node after the changes. `present` has the nodes that exist after the changes.
     pub(super) fn moved_nodes(&self, nodes: &IdSet, located: &IdMap, present: &IdSet) -> IdSet {
         let is_moved = |id: &i64| self.located.get(*id) != located.get(*id);
         let is_new = |id: &i64| {
@@ -112,7 +112,7 @@ impl Before {
         }
     }
 
-    /// Records that the extract of a region has the objects in `found`, which did not change.
+    /// Records that the extract of a region has the objects in `found`. These objects have no changes.
     pub(super) fn add_unchanged_objects(
         &mut self,
         region: u32,

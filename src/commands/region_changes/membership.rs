@@ -277,7 +277,7 @@ impl<'a> Membership<'a> {
     /// Removes regions from `concerned` in which an object certainly stays the same. The objects in `changed` keep all
     /// their regions. For other nodes, removes the regions that contain the node. For other ways and relations, removes
     /// the regions that keep the object both before and after the changes.
-    pub(super) fn remove_unchanged(&mut self, changed: &IdSets) {
+    pub(super) fn remove_unaffected_regions(&mut self, changed: &IdSets) {
         let algebra = &mut self.algebra;
         for kind in ObjectKind::ALL {
             let (kept, mut rest) = (&self.kept[kind as usize], IdMap::default());

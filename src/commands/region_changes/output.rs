@@ -27,7 +27,7 @@ pub(super) struct NewVersions<'a> {
 }
 
 /// Returns the ids of the objects that may change in each region.
-pub(super) fn concerned_ids(
+pub(super) fn possibly_changed_ids_by_region(
     membership: &Membership<'_>,
     regions: &Regions<'_>,
 ) -> FxHashMap<u32, IdSets> {

@@ -67,8 +67,10 @@ impl SortedFile {
     }
 
     /// Returns the reason why the file cannot be used to find changes of regions; `None` if it can be used.
-    pub(super) fn obstacle(&self) -> Option<&'static str> {
-        if self.file.header.has(feature::HISTORY) || self.plan.any_has(BlobFlags::DELETED) {
+    pub(super) fn unusable_reason(&self) -> Option<&'static str> {
+        if self.file.header.has(feature::HISTORY)
+            || self.plan.has_entry_with_flag(BlobFlags::DELETED)
+        {
             Some("it is a history file")
         } else if self.file.has_spatial_layout() || self.plan.is_sorted() != Some(true) {
             Some("its objects are not in canonical order")
@@ -177,9 +179,9 @@ impl SortedFile {
         Ok(all)
     }
 
-    /// Returns the relations that `is_wanted` selects. Reads the blobs that may have a relation in `ids`, or all blobs
-    /// with relations if `ids` is `None`. If a region keeps the parents of relations, also returns each pair of a
-    /// relation in these blobs and one of its member relations.
+    /// Returns the relations that `is_wanted` selects. Reads the blobs that may have a relation in `ids`. If `ids` is
+    /// `None`, reads all blobs with relations. If a region keeps the parents of relations, also returns a pair
+    /// `(relation, member)` for each member relation of each relation in these blobs.
     pub(super) fn read_relations(
         &self,
         name: &'static str,

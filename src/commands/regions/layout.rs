@@ -115,7 +115,7 @@ pub(super) fn updates_url(base: &str, name: &str) -> String {
 /// Fails unless each name is a path within the directory, and no two names are equal. No part of a name may begin with
 /// a dot, which would hide the files of the region, or end like the directories of change files. The error is a message
 /// for the user.
-pub(super) fn check_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<(), String> {
+pub(super) fn check_region_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<(), String> {
     let mut known = BTreeSet::new();
     for name in names {
         let about = |cause: &str| Err(format!("region '{name}': {cause}"));

@@ -35,7 +35,7 @@ impl RegionPreparation<'_> {
     /// wrote extracts.
     pub(super) fn run(&self, runs: &mut [RegionRun<'_>]) -> Result<usize> {
         let mut due: Vec<usize> = (0..runs.len())
-            .filter(|index| runs[*index].is_due(self.planet))
+            .filter(|index| runs[*index].needs_new_extract(self.planet))
             .collect();
         if let Some(step) = &self.options.step {
             self.update_extracts(runs, &mut due, step)?;
@@ -113,7 +113,7 @@ impl RegionPreparation<'_> {
         match self.apply_changes_of_region(run, &new, outcome, ctx) {
             Ok(Ok((changes, objects))) => {
                 run.is_followed = true;
-                self.hand_over(run, new, objects, Some(changes), ctx)?;
+                self.hand_over_extract(run, new, objects, Some(changes), ctx)?;
                 Ok(true)
             }
             Ok(Err(reason)) => {
@@ -149,7 +149,7 @@ impl RegionPreparation<'_> {
             run.header(self.options, self.planet),
             self.options.strategy_of(run.region),
         );
-        let header = extract::header_of(&self.planet.header, strategy, &header, None);
+        let header = extract::extract_header(&self.planet.header, strategy, &header, None);
         apply.header = Some(header);
         let applied = apply_changes::run(&apply, ctx)?;
         let effect = RegionChanges {
@@ -189,14 +189,14 @@ impl RegionPreparation<'_> {
         for (&index, extracted) in due.iter().zip(&cut.extracts) {
             let run = &mut runs[index];
             let new = self.new_extract(index, run);
-            self.hand_over(run, new, extracted.kept.written.objects, None, self.ctx)?;
+            self.hand_over_extract(run, new, extracted.kept.written.objects, None, self.ctx)?;
         }
         Ok(cut.passes)
     }
 
     /// Hands a new extract to its region. `changes` are the numbers of changes in its change file; `None` if there is
     /// no change file yet. Fails only if the run is cancelled.
-    fn hand_over(
+    fn hand_over_extract(
         &self,
         run: &mut RegionRun<'_>,
         mut new: NewExtract,

@@ -99,7 +99,7 @@ impl<'o> RegionRun<'o> {
     }
 
     /// Whether the region needs a new extract.
-    pub(super) fn is_due(&self, planet: &PlanetState) -> bool {
+    pub(super) fn needs_new_extract(&self, planet: &PlanetState) -> bool {
         let Ok(chain) = &self.chain else {
             return false;
         };

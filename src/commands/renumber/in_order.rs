@@ -32,7 +32,7 @@ impl Renumbering<'_> {
         let is_fit = self.options.kinds.contains(kind)
             && self.numberings[kind as usize].len() == 0
             && blobs.iter().all(is_known)
-            && blobs.is_sorted_by(|one, next| one.last_key() < next.first_key())
+            && blobs.is_sorted_by(|one, next| one.last_sort_key() < next.first_sort_key())
             && !rest.iter().any(|entry| entry.kinds.contains(kind));
         if !is_fit || blobs.is_empty() {
             return None;
@@ -59,7 +59,7 @@ impl Renumbering<'_> {
             (entry, (number, start))
         });
         let items: Vec<_> = positions.collect();
-        numbering.check_range(first)?;
+        numbering.check_new_ids_fit(first)?;
         let nodes = &self.numberings[ObjectKind::Node as usize];
         let pass = OrderedPass {
             numbering,

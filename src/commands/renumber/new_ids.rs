@@ -94,7 +94,7 @@ impl NewIdLookup<'_> {
 impl NewIds for NewIdLookup<'_> {
     fn replace_ids(&mut self, kind: ObjectKind, ids: &mut [i64]) {
         if self.kinds.contains(kind) {
-            self.walks[kind as usize].replace_objects(ids);
+            self.walks[kind as usize].replace_object_ids(ids);
         }
     }
 

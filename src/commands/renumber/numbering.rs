@@ -94,7 +94,7 @@ impl Numbering {
             let old = &mut old[..ids.len()];
             old.copy_from_slice(ids);
             self.first.for_each_rank(old, |index, rank| {
-                match rank.or_else(|| self.later_index(old[index])) {
+                match rank.or_else(|| self.index_of_id_added_later(old[index])) {
                     Some(number) => ids[index] = self.new_id_at(number),
                     None => unknown(batch * AT_A_TIME + index),
                 }
@@ -103,7 +103,7 @@ impl Numbering {
     }
 
     /// Returns the index of an old id that was added after the ids in `first`.
-    fn later_index(&self, id: i64) -> Option<u64> {
+    fn index_of_id_added_later(&self, id: i64) -> Option<u64> {
         let index = self.later.indices.get(&id)?;
         Some(self.first.len() + index)
     }
@@ -159,7 +159,7 @@ impl Numbering {
 
     /// Assigns the next new ids, in canonical order, to those of `ids` that have none. `ids` are the ids of the file's
     /// objects.
-    pub(super) fn add_all(&mut self, ids: IdSet) {
+    pub(super) fn assign_new_ids(&mut self, ids: IdSet) {
         if self.len() == 0 {
             self.assign_first_ids(ids.into());
         } else {
@@ -168,7 +168,7 @@ impl Numbering {
     }
 
     /// Fails if the first `ids` new ids do not all fit into an `i64`.
-    pub(super) fn check_range(&self, ids: u64) -> Result<()> {
+    pub(super) fn check_new_ids_fit(&self, ids: u64) -> Result<()> {
         let more = ids.saturating_sub(1);
         let last = if self.start < 0 {
             self.start.checked_sub_unsigned(more)
@@ -264,23 +264,23 @@ impl NumberWalk<'_> {
     pub(super) fn new_id(&mut self, id: i64) -> Option<i64> {
         let numbering = self.numbering;
         let rank = self.ranks.rank(id);
-        let number = rank.or_else(|| numbering.later_index(id))?;
+        let number = rank.or_else(|| numbering.index_of_id_added_later(id))?;
         Some(numbering.new_id_at(number))
     }
 
     /// Replaces the ids of consecutive objects of the file by their new ids. An id without a new id stays.
-    pub(super) fn replace_objects(&mut self, ids: &mut [i64]) {
-        if !self.replace_neighbours(ids) {
+    pub(super) fn replace_object_ids(&mut self, ids: &mut [i64]) {
+        if !self.try_replace_consecutive_ids(ids) {
             for id in ids {
                 *id = self.new_id(*id).unwrap_or(*id);
             }
         }
     }
 
-    /// Does the same as [`replace_objects`](Self::replace_objects), but looks up only the first and the last id.
+    /// Does the same as [`replace_object_ids`](Self::replace_object_ids), but looks up only the first and the last id.
     /// Requires that [`Numbering::is_fresh`] is set, that `ids` are in canonical order, and that `ids` has every id of
     /// the map between its first and its last id. Otherwise returns `false` and changes nothing.
-    fn replace_neighbours(&mut self, ids: &mut [i64]) -> bool {
+    fn try_replace_consecutive_ids(&mut self, ids: &mut [i64]) -> bool {
         let (Some(first), Some(last)) = (ids.first(), ids.last()) else {
             return false;
         };

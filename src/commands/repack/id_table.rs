@@ -38,13 +38,13 @@ pub(super) struct IdRows {
 /// Returns the key of the first object in an input blob. For a blob with more than [`MAX_OBJECTS`] objects, also
 /// returns keys between its first and its last key, as if it were several blobs.
 fn first_keys(entry: &BlobEntry) -> impl Iterator<Item = TypeThenId> {
-    let first = entry.first_key();
+    let first = entry.first_sort_key();
     let parts = if entry.count <= MAX_OBJECTS {
         0
     } else {
         u64::from(entry.count / OBJECTS_OF_A_PART)
     };
-    let ends = first.zip(entry.last_key());
+    let ends = first.zip(entry.last_sort_key());
     let ends = ends.filter(|(first, last)| first.0 == last.0);
     let inner = ends
         .into_iter()

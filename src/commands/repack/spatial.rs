@@ -6,7 +6,7 @@
 use super::id_table::IdRows;
 use super::relation_boxes::MemberBoxes;
 use super::{Options, Summary};
-use crate::commands::add_locations_to_ways::located_copy;
+use crate::commands::add_locations_to_ways::copy_with_way_locations;
 use crate::engine::location_form::LocationForm;
 use crate::engine::object_row::{put_object, read_object};
 use crate::engine::sink::{BlobOutcome, Sink};
@@ -155,7 +155,7 @@ fn with_locations(
         return Ok((file, plan));
     }
     ctx.expect_phases(2);
-    let file = located_copy(file, &options.output.target.scratch_directory(), ctx)?;
+    let file = copy_with_way_locations(file, &options.output.target.scratch_directory(), ctx)?;
     let plan = BlobPlan::open(&file, PlanNeeds::Order, ctx)?;
     Ok((file, plan))
 }

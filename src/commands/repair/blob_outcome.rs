@@ -91,7 +91,7 @@ pub(super) fn outcomes_of(
         Ok(payload) => {
             let outcome = match recompute_entry(&mut entry, payload, has_checksum) {
                 Ok(short_ways) => Outcome::Whole { entry, short_ways },
-                Err(cause) => mender.mend(entry, payload, cause.to_string())?,
+                Err(cause) => mender.mend_blob(entry, payload, cause.to_string())?,
             };
             Ok(vec![outcome])
         }
@@ -112,7 +112,7 @@ fn outcome_without_frame(input: &Input, frame: &Frame, mender: &BlobMender) -> R
     };
     let outcome = frame.read_payload(input, |payload| {
         Ok(match frames::kind_of(payload) {
-            Some(BlobKind::Data) => mender.mend(frame.entry, payload, cause),
+            Some(BlobKind::Data) => mender.mend_blob(frame.entry, payload, cause),
             _ => Ok(Outcome::Empty),
         })
     })?;

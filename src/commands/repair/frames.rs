@@ -2,7 +2,7 @@
 
 use super::frame_parts::FrameParts;
 use crate::error::{FormatResult, Result};
-use crate::file::{FrameStart, read_blob_message, search_frame};
+use crate::file::{FrameStart, find_frame_in_range, read_blob_message};
 use crate::io::Input;
 use crate::osm::ObjectKind;
 use crate::pbf::{
@@ -64,7 +64,7 @@ pub(super) fn find(
         };
         let check = || ctx.cancellation.check();
         let accepts = |offset| Ok(frame_at(input, offset)?.is_ok());
-        let next = search_frame(input, at + 1..input.len(), check, accepts)?;
+        let next = find_frame_in_range(input, at + 1..input.len(), check, accepts)?;
         let next = next.unwrap_or(input.len());
         found.extend(find_streams(input, at..next.min(range.end), &cause, ctx)?);
         at = next;
@@ -199,7 +199,7 @@ fn stream_at(input: &Input, offset: u64, end: u64) -> Result<Option<Frame>> {
 
 /// Returns the type of the blob to which a payload belongs; `None` if the payload is neither a header nor objects.
 pub(super) fn kind_of(payload: &[u8]) -> Option<BlobKind> {
-    let block = Block::parse_bare(payload);
+    let block = Block::parse_without_strings(payload);
     if block.is_ok_and(|block| ObjectKind::ALL.into_iter().any(|kind| block.has(kind))) {
         return Some(BlobKind::Data);
     }

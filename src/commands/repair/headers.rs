@@ -47,11 +47,11 @@ pub(super) fn header(survey: &Survey, report: &mut Report, other: Option<&PbfFil
                 if report.can_restore_losses_from(other)
                     && have_same_server(&header, &other.header) =>
             {
-                header.replication_sequence = smaller_of_both(
+                header.replication_sequence = min_if_both_some(
                     header.replication_sequence,
                     other.header.replication_sequence,
                 );
-                header.replication_timestamp = smaller_of_both(
+                header.replication_timestamp = min_if_both_some(
                     header.replication_timestamp,
                     other.header.replication_timestamp,
                 );
@@ -65,7 +65,7 @@ pub(super) fn header(survey: &Survey, report: &mut Report, other: Option<&PbfFil
 }
 
 /// Returns the smaller of two numbers; `None` if one is missing.
-fn smaller_of_both(one: Option<i64>, two: Option<i64>) -> Option<i64> {
+fn min_if_both_some(one: Option<i64>, two: Option<i64>) -> Option<i64> {
     Some(one?.min(two?))
 }
 

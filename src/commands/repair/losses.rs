@@ -17,12 +17,12 @@ type Content = (Option<TypeThenId>, Option<TypeThenId>, u32);
 
 /// Returns the facts by which the entry of a blob is recognised.
 fn content_key(entry: &BlobEntry) -> Content {
-    (entry.first_key(), entry.last_key(), entry.count)
+    (entry.first_sort_key(), entry.last_sort_key(), entry.count)
 }
 
 /// Reads the table of contents at the end of a file whose length differs from the length in its header. The offsets in
 /// the table are those before the damage. Returns `None` if there is no such table.
-pub(super) fn table_at_end(input: &Input, pieces: &[Piece]) -> Result<Option<Vec<BlobEntry>>> {
+pub(super) fn read_toc_at_end(input: &Input, pieces: &[Piece]) -> Result<Option<Vec<BlobEntry>>> {
     let Some(stated_start) = find_toc(&read_toc_tail(input)?) else {
         return Ok(None);
     };
@@ -79,7 +79,7 @@ impl Matches {
                 .push(index);
         }
         let mut by_first: Vec<usize> = (0..table.len()).collect();
-        by_first.sort_by_key(|index| table[*index].first_key());
+        by_first.sort_by_key(|index| table[*index].first_sort_key());
         let mut found = vec![None; table.len()];
         for (number, outcome) in outcomes.iter().enumerate() {
             let index = match outcome {
@@ -87,10 +87,10 @@ impl Matches {
                     Some(by_content.get_mut(&content_key(entry))?.pop()?)
                 }
                 Outcome::Mended(_) => outcome.keys().and_then(|(first, last)| {
-                    let behind =
-                        by_first.partition_point(|index| table[*index].first_key() <= Some(first));
+                    let behind = by_first
+                        .partition_point(|index| table[*index].first_sort_key() <= Some(first));
                     let index = *by_first[..behind].last()?;
-                    (Some(last) <= table[index].last_key()).then_some(index)
+                    (Some(last) <= table[index].last_sort_key()).then_some(index)
                 }),
                 _ => None,
             };
@@ -173,7 +173,7 @@ impl Loss {
         self.objects = Some(entries.iter().map(|entry| u64::from(entry.count)).sum());
         let ids_of = |entry: &&BlobEntry| {
             let is_exact = entry.kinds.single().is_some();
-            id_ranges_between(entry.first_key(), entry.last_key(), is_exact)
+            id_ranges_between(entry.first_sort_key(), entry.last_sort_key(), is_exact)
         };
         self.ids = entries.iter().flat_map(ids_of).collect();
     }

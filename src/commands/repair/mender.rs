@@ -50,7 +50,12 @@ impl BlobMender {
 
     /// Encodes the readable objects in a payload, and holds the new blobs until they are written. If there are no
     /// readable objects, the blob is lost.
-    pub(super) fn mend(&self, entry: BlobEntry, payload: &[u8], cause: String) -> Result<Outcome> {
+    pub(super) fn mend_blob(
+        &self,
+        entry: BlobEntry,
+        payload: &[u8],
+        cause: String,
+    ) -> Result<Outcome> {
         let mut encoder = FrameEncoder::new(self.encoding.compression, self.encoding.blob_index);
         let mut short_ways = 0;
         let changes = salvage(payload, self.invalid_utf8, |object| {

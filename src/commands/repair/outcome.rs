@@ -78,7 +78,7 @@ impl Outcome {
         let mut entries = self.written().filter(|entry| entry.count > 0);
         let first = entries.next()?;
         let last = entries.last().unwrap_or(first);
-        first.first_key().zip(last.last_key())
+        first.first_sort_key().zip(last.last_sort_key())
     }
 
     pub(super) const fn is_lost(&self) -> bool {

@@ -62,8 +62,8 @@ impl Order {
     /// Whether the objects of the next blob are in order, and follow the objects of the previous blobs.
     pub(super) fn accept_next(&mut self, entry: &BlobEntry) -> bool {
         let is_next =
-            entry.count == 0 || (entry.flags.has(self.flag) && entry.first_key() > self.last);
-        self.last = entry.last_key().max(self.last);
+            entry.count == 0 || (entry.flags.has(self.flag) && entry.first_sort_key() > self.last);
+        self.last = entry.last_sort_key().max(self.last);
         is_next
     }
 }
@@ -79,7 +79,7 @@ impl WorkItem for Piece {
 
 impl Survey {
     /// Creates the survey of a file without damage. The content of the file must be as `header` declares.
-    pub(super) fn of_whole(header: &HeaderBlock) -> Self {
+    pub(super) fn of_undamaged_file(header: &HeaderBlock) -> Self {
         Self {
             headers: vec![header.clone()],
             has_deleted: header.has(feature::HISTORY),
@@ -115,7 +115,7 @@ impl Survey {
         // A table that no readable header announces is not used. It describes an earlier file: another program has
         // copied the strings of the table together with the last objects. If no header can be read, the table is used.
         if is_one_file && (survey.headers.is_empty() || survey.announces_table) {
-            survey.table = losses::table_at_end(input, &survey.pieces)?;
+            survey.table = losses::read_toc_at_end(input, &survey.pieces)?;
         }
         Ok(survey)
     }

@@ -34,7 +34,7 @@ impl WholeCopy {
         if options.dry_run || !can_be_dropped {
             return Ok(None);
         }
-        let expected = Survey::of_whole(declared);
+        let expected = Survey::of_undamaged_file(declared);
         let mut report = Report {
             headers: 1,
             ..Report::default()
@@ -89,7 +89,7 @@ mod tests {
             headers: 1,
             ..Report::default()
         };
-        let header = header(&Survey::of_whole(&declared), &mut report, None);
+        let header = header(&Survey::of_undamaged_file(&declared), &mut report, None);
         assert_eq!(header, declared);
     }
 }

@@ -152,7 +152,7 @@ fn write_lost_objects(
         ranges.get(index)
     };
     let is_lost = |key: TypeThenId| range_from(key).is_some_and(|(first, _)| *first <= key);
-    let may_have = |entry: &BlobEntry| match (entry.first_key(), entry.last_key()) {
+    let may_have = |entry: &BlobEntry| match (entry.first_sort_key(), entry.last_sort_key()) {
         (Some(first), Some(last)) => range_from(first).is_some_and(|(low, _)| *low <= last),
         _ => true,
     };

@@ -96,7 +96,7 @@ fn collect(world: &World, days: u32, ctx: &Context) -> Result<Vec<Day>> {
                 continue;
             };
             if matches!(object.lifetime, Lifetime::Changes(_)) {
-                object.change_on(day);
+                object.edit_on_day(day);
                 changes.modified.push(object);
             } else {
                 changes.deleted.push(object.into_deleted(day));

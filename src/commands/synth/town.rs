@@ -86,10 +86,10 @@ impl SyntheticObject {
     }
 
     /// Returns the object in its state at the end of a day; `None` if the object is deleted by then.
-    fn at_end_of_day(mut self, day: u32) -> Option<Self> {
+    fn into_end_of_day_state(mut self, day: u32) -> Option<Self> {
         match self.lifetime {
             Lifetime::Changes(changes) if changes <= day => {
-                self.change_on(changes);
+                self.edit_on_day(changes);
                 Some(self)
             }
             Lifetime::Goes(goes) if goes <= day => None,
@@ -98,8 +98,8 @@ impl SyntheticObject {
     }
 
     /// Turns the object into its next version, edited on `day`. Nodes are moved, ways and relations get a tag.
-    pub(super) fn change_on(&mut self, day: u32) {
-        let mut random = Random::seeded(&[6, self.id as u64, u64::from(day)]);
+    pub(super) fn edit_on_day(&mut self, day: u32) {
+        let mut random = Random::from_seed_parts(&[6, self.id as u64, u64::from(day)]);
         self.version += 1;
         self.timestamp = draw_time_on(day, &mut random);
         self.mapper = draw_mapper(&mut random);
@@ -117,7 +117,7 @@ impl SyntheticObject {
 
     /// Returns the deleted object for the change file of `day`, with the next version number and without tags.
     pub(super) fn into_deleted(mut self, day: u32) -> Self {
-        let mut random = Random::seeded(&[7, self.id as u64, u64::from(day)]);
+        let mut random = Random::from_seed_parts(&[7, self.id as u64, u64::from(day)]);
         self.version += 1;
         self.timestamp = draw_time_on(day, &mut random);
         self.mapper = draw_mapper(&mut random);
@@ -153,7 +153,7 @@ const HOUSES: u64 = 11;
 
 impl Town {
     pub(super) fn new(world: &World, number: u64) -> Self {
-        let mut random = Random::seeded(&[world.seed, 4, number]);
+        let mut random = Random::from_seed_parts(&[world.seed, 4, number]);
         let first = random.pick(&names::TOWN_FIRST);
         let name = format!("{first}{}", random.pick(&names::TOWN_LAST));
         let mut town = Self {
@@ -179,7 +179,7 @@ impl Town {
     ) -> Vec<SyntheticObject> {
         let made = std::mem::take(&mut self.made[kind as usize]);
         made.into_iter()
-            .filter_map(|object| object.at_end_of_day(day))
+            .filter_map(|object| object.into_end_of_day_state(day))
             .collect()
     }
 
@@ -201,7 +201,7 @@ impl Town {
             .world
             .created_id_base(ObjectKind::Way, self.number, day);
         for (house, way) in houses.zip(way + 1..) {
-            let mut random = Random::seeded(&[8, house.id as u64, u64::from(day)]);
+            let mut random = Random::from_seed_parts(&[8, house.id as u64, u64::from(day)]);
             let (timestamp, mapper) = (draw_time_on(day, &mut random), draw_mapper(&mut random));
             let (lat, lon) =
                 self.location(random.draw_below(100) as i32, random.draw_below(100) as i32);

@@ -90,9 +90,9 @@ impl World {
     /// Returns the lifetime of the house with a given number in a town. The twelve houses of a group share the day of
     /// their changes, since mappers edit neighbouring houses together.
     pub(super) fn lifetime(&self, town: u64, number: u64) -> Lifetime {
-        let mut group = Random::seeded(&[self.seed, 1, town, number / 12]);
+        let mut group = Random::from_seed_parts(&[self.seed, 1, town, number / 12]);
         let day = 1 + group.draw_below(u64::from(DAYS)) as u32;
-        match Random::seeded(&[self.seed, 2, town, number]).draw_below(20) {
+        match Random::from_seed_parts(&[self.seed, 2, town, number]).draw_below(20) {
             0..=4 => Lifetime::Changes(day),
             5 => Lifetime::Goes(day),
             6..=9 => Lifetime::Neighbour(day),
@@ -122,7 +122,7 @@ pub(super) fn draw_mapper(random: &mut Random) -> Mapper {
         .draw_below(400)
         .min(random.draw_below(400))
         .min(random.draw_below(400));
-    let mut named = Random::seeded(&[3, number]);
+    let mut named = Random::from_seed_parts(&[3, number]);
     let name = match number % 4 {
         0 => format!("{}_{number}", named.pick(&super::names::OWNERS)),
         1 => format!("mapper {number}"),

@@ -20,7 +20,7 @@ use crate::runtime::Context;
 
 /// Writes the objects that have tags after the edit. Also writes all objects to which these refer, directly or through
 /// other objects.
-pub(super) fn write_tagged(
+pub(super) fn write_tagged_objects(
     file: &PbfFile,
     editor: &TagEditor,
     options: &Options,
@@ -29,7 +29,7 @@ pub(super) fn write_tagged(
     let output = OpenOutput::open(options.output.target.clone(), ctx)?;
     let plan = BlobPlan::open(file, PlanNeeds::Ranges, ctx)?;
     let counting = Counting::begin(file, &plan, ctx);
-    let (tagged, counts) = find_tagged(PlannedFile::new(file, &plan, &counting.ctx), editor)?;
+    let (tagged, counts) = find_tagged_ids(PlannedFile::new(file, &plan, &counting.ctx), editor)?;
     counting.warn_of_repeats();
     let added = referenced_ids(PlannedFile::new(file, &plan, ctx), &tagged, None)?;
     let sets = [&tagged, &added];
@@ -77,7 +77,7 @@ pub(super) fn write_tagged(
 }
 
 /// Returns the ids of the objects that have tags after the edit, and the numbers of changed objects.
-fn find_tagged(source: PlannedFile<'_>, editor: &TagEditor) -> Result<(IdSets, EditCounts)> {
+fn find_tagged_ids(source: PlannedFile<'_>, editor: &TagEditor) -> Result<(IdSets, EditCounts)> {
     let (mut tagged, mut counts) = (IdSets::default(), EditCounts::default());
     let scan = source.scan("find tags").with_strings();
     scan.run(

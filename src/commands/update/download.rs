@@ -118,16 +118,17 @@ impl<'d> Downloader<'d> {
             self.ctx.cancellation.check()?;
             let mut inputs = Vec::new();
             for (file, sequence) in files.into_iter().zip(last + 1..) {
-                let file =
-                    match file.and_then(|file| file.ok_or_else(|| missing_error(leg, sequence))) {
-                        Ok(file) => file,
-                        Err(error) if self.files == 0 => return Err(error),
-                        Err(error) => {
-                            self.ctx
-                                .warn(format!("{error}; the changes before it are applied"));
-                            break;
-                        }
-                    };
+                let file = match file
+                    .and_then(|file| file.ok_or_else(|| missing_change_file_error(leg, sequence)))
+                {
+                    Ok(file) => file,
+                    Err(error) if self.files == 0 => return Err(error),
+                    Err(error) => {
+                        self.ctx
+                            .warn(format!("{error}; the changes before it are applied"));
+                        break;
+                    }
+                };
                 if self.files > 0 && self.text_len + file.text_len > self.limit {
                     break;
                 }
@@ -227,7 +228,7 @@ impl<'d> Downloader<'d> {
 }
 
 /// Returns the error for a change file that the server does not have.
-fn missing_error(leg: &Leg<'_, '_>, sequence: i64) -> Error {
+fn missing_change_file_error(leg: &Leg<'_, '_>, sequence: i64) -> Error {
     let newest = leg.end.sequence;
     let cause = format!(
         "the server has no change file {sequence}, although it says that it has those up to {newest}"

@@ -75,7 +75,7 @@ impl Executed {
 type Stated = [Option<OsString>; 2];
 
 /// Returns the sequence number and the time of a known state.
-fn known_state(state: &ReportedState) -> Stated {
+fn sequence_and_timestamp(state: &ReportedState) -> Stated {
     let number = state.sequence.to_string();
     [Some(number.into()), Some(OsString::from(&state.timestamp))]
 }
@@ -93,8 +93,8 @@ impl From<UpdateStep> for Followed {
     fn from(step: UpdateStep) -> Self {
         Self {
             server: Some(step.server.into()),
-            before: known_state(&step.before),
-            after: known_state(&step.after),
+            before: sequence_and_timestamp(&step.before),
+            after: sequence_and_timestamp(&step.after),
             augmented_diff: step.augmented_diff,
             expired_tiles: step.expired_tiles,
         }
@@ -213,7 +213,7 @@ impl<'o> FollowUp<'o> {
             step.after.sequence,
             step.before.sequence,
         ));
-        let before = known_state(&step.before);
+        let before = sequence_and_timestamp(&step.before);
         Some(Followed::of_updates_since(&position.header, before))
     }
 

@@ -135,7 +135,7 @@ impl<'a> FilterWorker<'a> {
             Transformed::No => payload,
             Transformed::WithEntry(_) | Transformed::Yes => transformed.as_slice(),
         };
-        let (whole, partial) = split_outputs(item, selection, is_whole);
+        let (whole, partial) = whole_and_partial_outputs(item, selection, is_whole);
         let mut outcomes = Vec::new();
         if !whole.is_empty() {
             let outcome = match change {
@@ -167,7 +167,7 @@ impl<'a> FilterWorker<'a> {
 /// Returns two lists. The first has the outputs that keep all objects of a blob with their tags. The second has the
 /// selections of the other outputs. If `is_whole` is false, the payload lacks objects of the blob. In this case, the
 /// first list has only the outputs in [`FilterItem::copied_to`].
-fn split_outputs(
+fn whole_and_partial_outputs(
     item: &FilterItem,
     selection: &Selection,
     is_whole: bool,

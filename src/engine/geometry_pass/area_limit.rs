@@ -24,7 +24,7 @@ impl GeometryPass<'_> {
         members: u64,
     ) -> Result<()> {
         let most = NODES + NODES_PER_BYTE.saturating_mul(self.file.input.user_file_len());
-        if members.saturating_mul(ways.longest_node_count() as u64) <= most {
+        if members.saturating_mul(ways.longest_way_node_count() as u64) <= most {
             return Ok(());
         }
         let (mut counts, known) = (Vec::new(), &*ways);

@@ -153,7 +153,7 @@ impl<V: Visitor> Visit<'_, V> {
         let (mut batch, is_located) = (NodeBatch::default(), self.locations.is_some());
         let selected = self.select(is_visited, block)?;
         let is_plain = block
-            .single_kind()
+            .single_kind_and_count()
             .is_some_and(|(kind, _)| kind == ObjectKind::Node);
         if is_plain && (!is_visited || !self.visits.untagged_nodes) {
             let parts = VisitedFields {
@@ -269,7 +269,7 @@ impl<V: Visitor> Visit<'_, V> {
         let needs = WayNeeds {
             keys: keys.as_deref(),
             selected: &selected,
-            is_plain: block.single_kind().is_some(),
+            is_plain: block.single_kind_and_count().is_some(),
             needs_others: needs_all || !wanted.is_empty(),
         };
         let mut source = PartSource::look_up(source, block, &needs, wanted)?;

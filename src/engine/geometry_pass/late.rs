@@ -21,7 +21,7 @@ impl LateLocations {
     }
 
     /// Hands the locations to the threads that wait for them.
-    pub(super) fn provide(&self, locations: WayLocations) {
+    pub(super) fn provide_locations(&self, locations: WayLocations) {
         let _ = self.0.set(locations);
     }
 

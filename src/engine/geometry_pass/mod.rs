@@ -208,7 +208,7 @@ impl<'a> GeometryPass<'a> {
         let is_declared = file.header.has(feature::LOCATIONS);
         let mut pass = Self {
             file,
-            plan: BlobPlan::of_kinds(file, ctx)?,
+            plan: BlobPlan::open_for_kinds(file, ctx)?,
             takes_stored: is_declared || stored != LocationsInWays::AsDeclared,
             looks_up_missing: stored != LocationsInWays::Only,
             visits,
@@ -272,7 +272,7 @@ impl<'a> GeometryPass<'a> {
                 Ok(())
             }
             Found::Unlocated => match &late {
-                Some(late) => self.locate_late(late, &mut index_type, &init),
+                Some(late) => self.provide_late_locations(late, &mut index_type, &init),
                 None => Ok(()),
             },
             Found::Visitor(_) | Found::Nodes(_) | Found::Done(_) => Ok(()),
@@ -310,7 +310,7 @@ impl<'a> GeometryPass<'a> {
     /// Looks up the locations of the nodes of all ways, and hands them to the threads that wait for `late`. Does
     /// nothing if `late` already has the locations. Sets `index_type` to the index type that was used. Does not visit
     /// nodes.
-    fn locate_late<V: Visitor>(
+    fn provide_late_locations<V: Visitor>(
         &self,
         late: &LateLocations,
         index_type: &mut Option<IndexType>,
@@ -324,7 +324,7 @@ impl<'a> GeometryPass<'a> {
         let mut take = |_: V::Found| -> Result<()> { Ok(()) };
         let (locations, used) = self.locate(false, init, &mut take)?;
         *index_type = Some(used);
-        late.provide(locations);
+        late.provide_locations(locations);
         Ok(())
     }
 
@@ -374,7 +374,7 @@ impl<'a> GeometryPass<'a> {
                 count += more;
             },
         )?;
-        let nested = self.read_nested(relations, &mut wanted)?;
+        let nested = self.read_nested_relations(relations, &mut wanted)?;
         Ok((Arc::new(RankSet::from(wanted)), nested, count))
     }
 
@@ -387,7 +387,12 @@ impl<'a> GeometryPass<'a> {
         take: &mut impl FnMut(V::Found) -> Result<()>,
     ) -> Result<(WayLocations, IndexType)> {
         let Some(mut read) = FirstRead::prepare(&self.plan, &self.locate, &self.ctx) else {
-            if !self.plan.entries.iter().any(BlobEntry::has_kinds_only) {
+            if !self
+                .plan
+                .entries
+                .iter()
+                .any(BlobEntry::has_only_kinds_known)
+            {
                 return self.locate_by_plan(&self.plan, visits_nodes, init, take);
             }
             let plan = BlobPlan::open(self.file, PlanNeeds::Ranges, &self.ctx)?;

@@ -47,7 +47,7 @@ impl GeometryPass<'_> {
     /// Reads the relations with the ids in `pending`, and the relations that are nested in them. Adds the ids of the
     /// member ways of all these relations to `wanted`. Each level of nesting needs a pass over the relations of the
     /// file.
-    pub(super) fn read_nested(
+    pub(super) fn read_nested_relations(
         &self,
         mut pending: BTreeSet<i64>,
         wanted: &mut IdSet,
@@ -60,7 +60,9 @@ impl GeometryPass<'_> {
             let needed = std::mem::take(&mut pending);
             // Every relation counts as missing until it is found. A relation that is not in the file is therefore
             // looked for only once.
-            needed.iter().for_each(|id| nested.add_missing(*id));
+            needed
+                .iter()
+                .for_each(|id| nested.add_missing_relation(*id));
             let scan = Scan::without_strings("member routes", self.file, &self.plan, &self.ctx)
                 .with_strings();
             scan.run(

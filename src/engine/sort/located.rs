@@ -217,7 +217,8 @@ impl MovedNodes {
     fn find(inputs: &[(&PbfFile, &BlobPlan, LocationForm)], ctx: &Context) -> Result<Self> {
         let (mut wanted, mut lacking) = (IdSet::default(), Vec::new());
         for (file, plan, form) in inputs {
-            let refs = unchecked_refs(PlannedFile::new(file, plan, ctx), form.may_lack_nodes())?;
+            let refs =
+                node_ids_of_located_ways(PlannedFile::new(file, plan, ctx), form.may_lack_nodes())?;
             wanted.extend(refs.ids());
             if form.may_lack_nodes() {
                 lacking.push(LackingInput { file, plan, refs });
@@ -256,7 +257,7 @@ impl MovedNodes {
 
 /// Returns the nodes of those ways of a file that store locations. Unless `all` is set, returns only the nodes whose
 /// location is missing in one of these ways.
-fn unchecked_refs(source: PlannedFile<'_>, all: bool) -> Result<IdSet> {
+fn node_ids_of_located_ways(source: PlannedFile<'_>, all: bool) -> Result<IdSet> {
     let ids = SharedIdSet::default();
     source.scan("scan ways").run(
         |entry| entry.kinds.contains(ObjectKind::Way),
@@ -292,12 +293,12 @@ fn moved_nodes(
 ) -> Result<Vec<(i64, Option<Location>)>> {
     let payloads = shard.sources.iter().map(|source| sources.payload(source));
     let payloads = payloads.collect::<Result<Vec<_>>>()?;
-    let found = compare_nodes(&payloads, shard, kept, wanted);
+    let found = moved_nodes_of_payloads(&payloads, shard, kept, wanted);
     found.map_err(|error| sources.shard_error(shard, error))
 }
 
 /// Does the same as [`moved_nodes`], with the payloads of the blobs of the shard.
-fn compare_nodes(
+fn moved_nodes_of_payloads(
     payloads: &[Vec<u8>],
     shard: &Shard,
     kept: ResolvedDedupe,

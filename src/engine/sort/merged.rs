@@ -52,7 +52,10 @@ impl<'a> Stream<'a> {
     }
 
     /// Skips the objects before `from`, and returns the next object.
-    fn next_from(&mut self, from: Option<TypeThenId>) -> FormatResult<Option<RawElement<'a>>> {
+    fn next_at_or_after(
+        &mut self,
+        from: Option<TypeThenId>,
+    ) -> FormatResult<Option<RawElement<'a>>> {
         loop {
             match self.next()? {
                 Some(object) if from.is_some_and(|from| object.key < from) => {}
@@ -99,7 +102,7 @@ impl<'a> Merged<'a> {
         for (index, (block, source)) in blocks.iter().zip(merged.sources).enumerate() {
             let failed = |error| (index, error);
             let mut stream = Stream::new(block, source, shard.from);
-            let next = stream.next_from(shard.from).map_err(failed)?;
+            let next = stream.next_at_or_after(shard.from).map_err(failed)?;
             (merged.heap).extend(next.as_ref().map(|next| stream_key(next, source, index)));
             merged.next_objects.push(next);
             merged.streams.push(stream);

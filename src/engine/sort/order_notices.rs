@@ -73,7 +73,7 @@ impl BlockOrder {
     fn of(block: &Block<'_>) -> FormatResult<Self> {
         let mut order = Self::default();
         let mut objects = block.walk();
-        while let Some(key) = objects.next_key()? {
+        while let Some(key) = objects.next_sort_key()? {
             let place = (key, objects.version_info()?.version);
             order.add(&Self {
                 ends: Some((place, place)),
@@ -111,7 +111,7 @@ impl BlockOrder {
 
 /// Sends the user a notice about the first object of a file that is out of order. If `versions` is set, also sends a
 /// notice if objects have several versions. Does not read the file if the plan shows that neither notice applies.
-pub(super) fn report_order(source: PlannedFile<'_>, versions: bool) -> Result<()> {
+pub(super) fn report_order_problems(source: PlannedFile<'_>, versions: bool) -> Result<()> {
     if source.plan.has_each_object_once() {
         return Ok(());
     }

@@ -167,7 +167,7 @@ fn stored_locations_in(
 /// Returns the ages of all ways of a block, in the order of the ways.
 fn ages_of_ways(block: &Block<'_>, age_of_input: StoredAge) -> FormatResult<Vec<StoredAge>> {
     let (mut ages, mut objects) = (Vec::new(), block.walk());
-    while let Some(key) = objects.next_key()? {
+    while let Some(key) = objects.next_sort_key()? {
         if key.0 == ObjectKind::Way {
             let info = objects.version_info()?;
             ages.push(StoredAge {

@@ -98,7 +98,9 @@ impl TagEditor {
     /// Whether a step may name an object of a blob by its id.
     pub(super) fn may_name_object_in(&self, entry: &BlobEntry) -> bool {
         self.steps().any(|step| match step {
-            EditStep::Set { objects, .. } => entry.first_key().is_none() || objects.may_meet(entry),
+            EditStep::Set { objects, .. } => {
+                entry.first_sort_key().is_none() || objects.may_meet(entry)
+            }
             EditStep::Table(table) => table.may_meet(entry),
             EditStep::Rule(_) => false,
         })

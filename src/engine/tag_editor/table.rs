@@ -71,7 +71,7 @@ impl TagTable {
 
     /// Whether the blob of `entry` may have an object of the table.
     pub(super) fn may_meet(&self, entry: &BlobEntry) -> bool {
-        match (entry.first_key(), entry.last_key()) {
+        match (entry.first_sort_key(), entry.last_sort_key()) {
             (Some(first), Some(last)) if first <= last => {
                 self.0.0.range(first..=last).next().is_some()
             }

@@ -150,12 +150,12 @@ fn bytes_without_locations(blobs: u64, nodes: &NodeFacts, ctx: &Context) -> u64 
 
 /// Returns the maximum memory that may be used, in bytes.
 fn memory_limit(options: &LocateOptions) -> u64 {
-    options.max_memory.unwrap_or_else(default_memory)
+    options.max_memory.unwrap_or_else(default_memory_limit)
 }
 
 /// Returns the default of the maximum memory, in bytes. More memory would save little time, because a join on disk is
 /// hardly slower than lookups in memory.
-pub(crate) fn default_memory() -> u64 {
+pub(crate) fn default_memory_limit() -> u64 {
     const MOST: u64 = 7 << 30;
     (system::available_memory() / 5 * 4).min(MOST)
 }
@@ -183,7 +183,12 @@ impl GrowingMemory {
         if options.index_type != IndexType::Auto {
             return None;
         }
-        let known = || parts.nodes.iter().filter(|entry| !entry.has_kinds_only());
+        let known = || {
+            parts
+                .nodes
+                .iter()
+                .filter(|entry| !entry.has_only_kinds_known())
+        };
         let facts = NodeFacts::of(known());
         let facts = facts.scaled_to(known().count() as u64, parts.nodes.len() as u64);
         let (blobs, nodes) = (parts.blob_count(), facts.nodes);
@@ -364,7 +369,7 @@ fn estimate_references(file: &PbfFile, parts: &NodeParts, ctx: &Context) -> Resu
     let (mut references, mut bytes) = (0, 0);
     for entry in ways.iter().step_by((ways.len() / SAMPLED).max(1)) {
         let payload = reader.payload(entry)?;
-        let counted = Block::parse_bare(payload).and_then(|block| {
+        let counted = Block::parse_without_strings(payload).and_then(|block| {
             block.for_each_ref_batch(1 << 16, |refs, _| references += refs.len() as u64)
         });
         counted.map_err(|error| reader.error(entry, error))?;

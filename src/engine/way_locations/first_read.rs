@@ -29,7 +29,7 @@ impl FirstRead {
     /// - the locations would probably not fit into memory.
     pub(crate) fn prepare(plan: &BlobPlan, options: &LocateOptions, ctx: &Context) -> Option<Self> {
         let parts = NodeParts::of(&plan.entries);
-        if parts.is_mixed || !parts.nodes.iter().any(BlobEntry::has_kinds_only) {
+        if parts.is_mixed || !parts.nodes.iter().any(BlobEntry::has_only_kinds_known) {
             return None;
         }
         let memory = GrowingMemory::estimate(&parts, options, ctx)?;
@@ -59,9 +59,9 @@ impl FirstRead {
     /// Adds the entry of a blob whose nodes were added.
     pub(crate) fn end_blob(&mut self, entry: BlobEntry) {
         let is_in_order = entry
-            .first_key()
+            .first_sort_key()
             .is_none_or(|first| self.last < Some(first));
-        self.last = entry.last_key().max(self.last);
+        self.last = entry.last_sort_key().max(self.last);
         if !self.memory.add(&entry, &self.ctx) || !is_in_order {
             self.store = None;
         }

@@ -12,7 +12,7 @@ use crate::index::{DiskJoin, ListReader, LocationStore, StoreForm};
 use crate::osm::{Location, ObjectKind, id_rank};
 use crate::pbf::BlobEntry;
 use choice::LookupMethod;
-pub(crate) use choice::default_memory;
+pub(crate) use choice::default_memory_limit;
 pub(crate) use first_read::FirstRead;
 use nodes::{read_locations, read_node_ids};
 use partitions::Partitions;

@@ -16,11 +16,11 @@ impl PbfWriter {
     /// needs this table only in a spatial layout, in which the blobs are not in the order of ids. It gets none if it
     /// has few blobs or no table of contents.
     pub(crate) fn begin_id_table(&mut self) -> bool {
-        // The table of contents needs `host_count()` blobs. The table of ids needs at least two more blobs: one for its
-        // sections, and one for its directory.
-        let has_blobs = self.last.len() >= self.host_count() + 2;
+        // The table of contents needs `toc_host_count()` blobs. The table of ids needs at least two more blobs: one for
+        // its sections, and one for its directory.
+        let has_blobs = self.last.len() >= self.toc_host_count() + 2;
         let is_wanted = self.options.has_spatial_layout && self.options.toc && has_blobs;
-        self.id_parts = is_wanted.then(|| IdTableParts::new(self.host_count()));
+        self.id_parts = is_wanted.then(|| IdTableParts::new(self.toc_host_count()));
         is_wanted
     }
 
@@ -51,7 +51,7 @@ impl PbfWriter {
         // The number of blobs that must be left: those for the table of contents, and one for the directory of the
         // table of ids.
         let reserved = parts.for_toc + 1;
-        match self.write_id_host(IdParts::Sections, &sections, reserved)? {
+        match self.write_blob_with_id_parts(IdParts::Sections, &sections, reserved)? {
             Some((position, ranges)) => {
                 parts.written(position, &ranges);
                 self.id_parts = Some(parts);
@@ -64,7 +64,7 @@ impl PbfWriter {
     /// Writes the next held-back blob that can have `parts` of the table of ids, together with these parts. Returns the
     /// offset of the blob, and the range of each part in the file. Blobs before it that are damaged or too large are
     /// written without parts. Returns `None` if only `reserved` blobs are left.
-    fn write_id_host(
+    fn write_blob_with_id_parts(
         &mut self,
         kind: IdParts,
         parts: &[Vec<u8>],
@@ -109,7 +109,7 @@ impl PbfWriter {
         };
         let for_toc = parts.for_toc;
         let directory = parts.directory(fingerprint);
-        let written = self.write_id_host(IdParts::Directory, &[directory], for_toc)?;
+        let written = self.write_blob_with_id_parts(IdParts::Directory, &[directory], for_toc)?;
         self.has_id_table = written.is_some();
         if !self.has_id_table {
             self.warn_of_left_out_id_table();
@@ -119,10 +119,10 @@ impl PbfWriter {
 
     /// Removes the last blobs of an output with a spatial layout. Returns them as hosts for the table of contents. If
     /// the payload of the last blob is longer than `MAX_HOST_LEN`, removes no blobs and returns no hosts.
-    pub(super) fn take_whole_hosts(&mut self) -> Result<Vec<TableHost>> {
+    pub(super) fn take_last_blobs_as_hosts(&mut self) -> Result<Vec<TableHost>> {
         let hosts = self
             .last
-            .hosts_of_last_blobs(self.host_count(), &self.ctx)?;
+            .hosts_of_last_blobs(self.toc_host_count(), &self.ctx)?;
         let last = hosts.last().map_or(0, |host| host.payload.len());
         if last > MAX_HOST_LEN {
             return Ok(Vec::new());
@@ -160,7 +160,7 @@ impl PbfWriter {
             entries: toc.entries,
         };
         let of_hosts =
-            entries_of_hosts(&frames, start).map_err(|error| self.output_error(&error))?;
+            parse_host_entries(&frames, start).map_err(|error| self.output_error(&error))?;
         plan.entries.extend(of_hosts);
         let summary = plan.summary(flags);
         self.backend.write(&frames)?;
@@ -176,7 +176,7 @@ impl PbfWriter {
 /// Returns the entries of the hosts in `frames`, the frames of a table of contents. `start` is the offset of the frames
 /// in the file. The frames are parsed as a reader of the file parses them. Thus the summary is made from the entries
 /// that the reader gets.
-fn entries_of_hosts(frames: &[u8], start: u64) -> FormatResult<Vec<BlobEntry>> {
+fn parse_host_entries(frames: &[u8], start: u64) -> FormatResult<Vec<BlobEntry>> {
     let mut reader = TocReader::new(start);
     reader.add(frames)?;
     reader.finish().map(|(_, entries)| entries)

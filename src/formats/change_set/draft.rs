@@ -1,6 +1,6 @@
 //! A change that a parser is reading, and its addition to a change set.
 
-use super::limits::check_lens;
+use super::limits::check_lens_fit_u32;
 use super::{Change, ChangeSet, Span};
 use crate::formats::change_action::ChangeAction;
 use crate::osm::{Location, ObjectKind, id_rank};
@@ -69,7 +69,7 @@ impl ChangeSet {
         }
         let lens = [self.tags.len(), self.refs.len(), self.locations.len()];
         check_parts(draft, lens)?;
-        check_lens(&self.strings, lens)?;
+        check_lens_fit_u32(&self.strings, lens)?;
         let span = |start: usize, end: usize| Span {
             start: start as u32,
             end: end as u32,

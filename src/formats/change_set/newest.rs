@@ -62,7 +62,11 @@ impl NewestChanges {
             self.set.sort_and_keep(self.versions, self.same_time, ctx);
             // If nothing was removed because little was unused, little will probably be unused next time, too. So the
             // limit grows faster.
-            let factor = if self.set.remove_unused() { 2 } else { 4 };
+            let factor = if self.set.compact_if_mostly_unused() {
+                2
+            } else {
+                4
+            };
             let memory = self.set.memory();
             if memory > self.max {
                 return Err(format!(
@@ -99,7 +103,7 @@ impl ChangeSet {
 
     /// Removes unused list entries and strings if they use more than half of the memory. Returns whether it removed
     /// them.
-    fn remove_unused(&mut self) -> bool {
+    fn compact_if_mostly_unused(&mut self) -> bool {
         let mut is_used = vec![false; self.strings.len()];
         let mut mark = |id: u32| is_used[id as usize] = true;
         let mut used = size_of_val(self.changes.as_slice());
@@ -121,14 +125,14 @@ impl ChangeSet {
             self.memory() + (self.changes.capacity() - self.changes.len()) * size_of::<Change>();
         let is_worth = held / 2 > used;
         if is_worth {
-            self.copy_used(&is_used);
+            self.retain_used(&is_used);
         }
         is_worth
     }
 
     /// Replaces the lists and strings by copies with only the list entries that changes use and the strings that
     /// `is_used` marks.
-    fn copy_used(&mut self, is_used: &[bool]) {
+    fn retain_used(&mut self, is_used: &[bool]) {
         fn move_span<T: Clone>(span: Span, from: &[T], to: &mut Vec<T>) -> Span {
             let start = to.len() as u32;
             to.extend_from_slice(span.slice(from));

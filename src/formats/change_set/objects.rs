@@ -1,6 +1,6 @@
 //! Change sets of files that list versions of objects: PBF, and text formats without sections for actions.
 
-use super::limits::check_lens;
+use super::limits::check_lens_fit_u32;
 use super::{ChangeSet, Draft, Span};
 use crate::error::{FormatError, FormatResult};
 use crate::formats::change_action::ChangeAction;
@@ -65,7 +65,7 @@ impl ChangeSet {
                 self.tags.push(self.strings.add(text));
             }
             let lens = [self.tags.len(), self.refs.len(), self.locations.len()];
-            check_lens(&self.strings, lens).map_err(FormatError::with)?;
+            check_lens_fit_u32(&self.strings, lens).map_err(FormatError::with)?;
             self.changes[index].tags = Span {
                 start: start as u32,
                 end: self.tags.len() as u32,

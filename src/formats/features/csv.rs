@@ -42,7 +42,7 @@ pub(super) fn header_row(options: &FeatureOptions) -> Result<String, String> {
         None => names.extend([NAME, TAGS]),
     }
     let mut csv = CsvText::new();
-    csv.put_distinct_header(&names)?;
+    csv.put_unique_column_names(&names)?;
     Ok(csv.take())
 }
 

@@ -3,7 +3,7 @@
 use super::feature_id::FeatureId;
 use super::options::{Attribute, Attributes};
 use super::{Feature, Geometry, closed_rings};
-use crate::formats::numbers::{e7_text, put_number};
+use crate::formats::numbers::{decimal_degrees_text, put_number};
 use crate::formats::text_buffer::TextBuffer;
 use crate::geometry::Point;
 use crate::osm::DECIMICRO_PER_DEGREE;
@@ -131,7 +131,7 @@ fn put_point_and_comma(space: &mut [u8], point: Point) -> usize {
 /// most 14 bytes. The text has a decimal point or, for absolute values below 1e-6, an exponent.
 #[inline(always)]
 fn degrees_text(value_e7: i32) -> ([u8; 16], usize) {
-    let (text, len) = e7_text(value_e7);
+    let (text, len) = decimal_degrees_text(value_e7);
     match i64::from(value_e7) % DECIMICRO_PER_DEGREE {
         0 => {
             let text =

@@ -2,7 +2,7 @@
 
 use super::Geometry;
 use crate::area::{AreaPolygon, interior_point};
-use crate::geometry::{Extent, MapTurn, Point, longitude_growth};
+use crate::geometry::{Extent, MapTurn, Point, wrapped_longitude_delta};
 use crate::osm::DECIMICRO_PER_DEGREE;
 
 /// Returns a point on a geometry: the point itself, the point halfway along a line, or a point inside an area. If a
@@ -28,22 +28,25 @@ pub(crate) fn label_point(geometry: &Geometry<'_>) -> Point {
 
 /// Returns the differences of longitude and latitude between two points, and their distance in the plane of longitude
 /// and latitude, in 1e-7 degree. The difference of longitude is that of the shorter way around the earth.
-fn step_between(pair: &[Point]) -> (f64, f64, f64) {
-    let lon = longitude_growth(pair[0], pair[1]) as f64;
+fn offset_and_distance(pair: &[Point]) -> (f64, f64, f64) {
+    let lon = wrapped_longitude_delta(pair[0], pair[1]) as f64;
     let lat = f64::from(pair[1].lat_e7) - f64::from(pair[0].lat_e7);
     (lon, lat, lon.hypot(lat))
 }
 
 /// Returns the length of a line in the plane of longitude and latitude.
 fn line_length(points: &[Point]) -> f64 {
-    points.windows(2).map(|pair| step_between(pair).2).sum()
+    points
+        .windows(2)
+        .map(|pair| offset_and_distance(pair).2)
+        .sum()
 }
 
 /// Returns the point halfway along a line; `None` for a line without points.
 fn halfway_point(points: &[Point]) -> Option<Point> {
     let mut left = line_length(points) / 2.0;
     for pair in points.windows(2) {
-        let (lon, lat, length) = step_between(pair);
+        let (lon, lat, length) = offset_and_distance(pair);
         if left <= length && length > 0.0 {
             let part = left / length;
             return Some(Point::new(
@@ -88,7 +91,7 @@ impl Weighted {
 /// the centroid of polygons by area. Parts that meet at the antimeridian are joined first. So a geometry that was cut
 /// there has the same centroid as before the cut.
 pub(crate) fn centroid(geometry: &Geometry<'_>) -> [f64; 2] {
-    let turn = joining_turn(geometry);
+    let turn = map_turn_joining_parts(geometry);
     let plane = Plane {
         origin: geometry.first_point().unwrap_or(Point::new(0, 0)),
         turn,
@@ -116,14 +119,14 @@ pub(crate) fn centroid(geometry: &Geometry<'_>) -> [f64; 2] {
         f64::from(origin.lon_e7) + lon,
         f64::from(origin.lat_e7) + lat,
     );
-    let lon = lon + turn.map_or(0.0, |turn| turn.shift_back(lon));
+    let lon = lon + turn.map_or(0.0, |turn| turn.shift_to_true_longitude(lon));
     [lon, lat].map(|e7| e7 / DECIMICRO_PER_DEGREE as f64)
 }
 
 /// Returns the [`MapTurn`] that joins the parts of a geometry at the antimeridian. Returns `None` if no parts meet at
 /// the antimeridian, or if the geometry has a point at every longitude.
-fn joining_turn(geometry: &Geometry<'_>) -> Option<MapTurn> {
-    if !geometry.extent()?.is_wide() {
+fn map_turn_joining_parts(geometry: &Geometry<'_>) -> Option<MapTurn> {
+    if !geometry.extent()?.spans_over_180_degrees() {
         return None;
     }
     match geometry {

@@ -170,7 +170,7 @@ impl FeatureText {
     /// Encodes the text in the buffer, and empties the buffer. A long text is returned by several calls. Returns `None`
     /// if no feature is left.
     pub(crate) fn take(&mut self) -> io::Result<Option<FeatureChunk>> {
-        if let Some(piece) = self.take_piece()? {
+        if let Some(piece) = self.encode_next_piece()? {
             return Ok(Some(piece));
         }
         if self.text.len() >= 2 * PIECE {
@@ -180,7 +180,7 @@ impl FeatureText {
                 features: std::mem::take(&mut self.features),
                 taken: 0,
             });
-            return self.take_piece();
+            return self.encode_next_piece();
         }
         let features = std::mem::take(&mut self.features);
         if features == 0 {
@@ -204,7 +204,7 @@ impl FeatureText {
     }
 
     /// Encodes the next piece of a long text. Returns `None` if there is no long text.
-    fn take_piece(&mut self) -> io::Result<Option<FeatureChunk>> {
+    fn encode_next_piece(&mut self) -> io::Result<Option<FeatureChunk>> {
         let Some(long) = &mut self.long else {
             return Ok(None);
         };

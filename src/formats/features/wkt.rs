@@ -4,7 +4,7 @@
 use super::feature_id::FeatureId;
 use super::options::{Attribute, Attributes};
 use super::{Feature, Geometry, closed_rings};
-use crate::formats::numbers::{put_e7, put_number};
+use crate::formats::numbers::{put_decimal_degrees, put_number};
 use crate::formats::text_buffer::TextBuffer;
 use crate::formats::write_opl::put_escaped;
 use crate::geometry::Point;
@@ -101,9 +101,9 @@ fn put_points(text: &mut TextBuffer, points: impl Iterator<Item = Point>) {
     for point in points {
         text.push(separator);
         separator = ',';
-        put_e7(text, point.lon_e7);
+        put_decimal_degrees(text, point.lon_e7);
         text.push(' ');
-        put_e7(text, point.lat_e7);
+        put_decimal_degrees(text, point.lat_e7);
     }
     text.push(')');
 }

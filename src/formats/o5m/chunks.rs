@@ -5,7 +5,7 @@ use super::varint::{self, Varint};
 use super::{DatasetError, O5M_MAGIC_LEN};
 use crate::error::{Error, Result};
 use crate::formats::change_set::ChangeSet;
-use crate::io::{FileCompression, Input, count_to_end, decompressed_reader};
+use crate::io::{FileCompression, Input, count_remaining_bytes, decompressed_reader};
 use crate::osm::{ObjectKind, TextFormat};
 use crate::runtime::Context;
 use std::io::Read;
@@ -160,7 +160,7 @@ impl O5mChunks {
             match self.progress {
                 Progress::Start => self.read_magic()?,
                 Progress::Inside => self.read_dataset(set)?,
-                Progress::Ended => self.check_after_end()?,
+                Progress::Ended => self.check_bytes_after_end_mark()?,
                 Progress::Done => {}
             }
         }
@@ -182,7 +182,7 @@ impl O5mChunks {
     }
 
     /// Checks that the end mark is followed by nothing or by another file.
-    fn check_after_end(&mut self) -> Result<()> {
+    fn check_bytes_after_end_mark(&mut self) -> Result<()> {
         self.fill(O5M_MAGIC_LEN)?;
         self.progress = match self.unparsed_bytes() {
             [] => Progress::Done,
@@ -197,7 +197,7 @@ impl O5mChunks {
         // Eleven bytes are enough for the type, which has one byte, and for the length, which has at most ten.
         self.fill(11)?;
         let Some(&kind) = self.unparsed_bytes().first() else {
-            return self.end_without_mark();
+            return self.finish_without_end_mark();
         };
         if kind >= dataset::FIRST_BARE {
             match kind {
@@ -249,7 +249,7 @@ impl O5mChunks {
 
     /// Ends a file that has no end mark. If `salvages` is set, the missing mark counts as damage and is an error.
     /// Otherwise, it causes a warning.
-    fn end_without_mark(&mut self) -> Result<()> {
+    fn finish_without_end_mark(&mut self) -> Result<()> {
         self.progress = Progress::Done;
         if self.salvages {
             return Err(self.error("the file ends without the mark of its end (fe)"));
@@ -310,7 +310,7 @@ impl Iterator for O5mChunks {
             Err(error @ Error::File { .. }) if self.salvages => {
                 self.failure = Some((error, self.dataset_start));
                 if !self.is_read {
-                    self.skipped = count_to_end(&mut self.reader);
+                    self.skipped = count_remaining_bytes(&mut self.reader);
                 }
                 Some(Ok(set))
             }

@@ -38,7 +38,7 @@ const O5M_MAGIC_LEN: usize = 7;
 
 /// Returns the reader of an input in o5m or o5c; `None` for other formats. If `format` is `OsmChange`, an input with
 /// the magic of o5c is read as o5c. Warnings go to `ctx`.
-pub(super) fn chunks_of(
+pub(super) fn open_o5m_chunks(
     input: &Input,
     format: TextFormat,
     ctx: Option<&Context>,

@@ -145,7 +145,7 @@ impl DeltaState {
         reader: &mut DatasetCursor<'_>,
         set: &mut ChangeSet,
     ) -> Result<(), DatasetError> {
-        let (start, nodes) = read_list(reader)?;
+        let (start, nodes) = read_len_prefixed_list(reader)?;
         let mut nodes = DatasetCursor::new(nodes);
         while !nodes.is_empty() {
             let delta = nodes
@@ -162,7 +162,7 @@ impl DeltaState {
         reader: &mut DatasetCursor<'_>,
         set: &mut ChangeSet,
     ) -> Result<(), DatasetError> {
-        let (start, members) = read_list(reader)?;
+        let (start, members) = read_len_prefixed_list(reader)?;
         let mut members = DatasetCursor::new(members);
         while !members.is_empty() {
             let member = self.read_member(&mut members, set);
@@ -218,7 +218,9 @@ impl DeltaState {
 }
 
 /// Reads a list that is preceded by its length in bytes. Returns the offset of the list, and its bytes.
-fn read_list<'a>(reader: &mut DatasetCursor<'a>) -> Result<(usize, &'a [u8]), DatasetError> {
+fn read_len_prefixed_list<'a>(
+    reader: &mut DatasetCursor<'a>,
+) -> Result<(usize, &'a [u8]), DatasetError> {
     let len = reader.read_unsigned()?;
     let start = reader.position();
     Ok((start, reader.read_bytes(len)?))

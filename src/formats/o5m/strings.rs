@@ -35,7 +35,7 @@ struct StringEntry {
 
 impl StringEntry {
     /// Returns the last parsed form if its string ids belong to the change set with the given number.
-    fn meaning_in(&self, set: u64) -> Option<Meaning> {
+    fn meaning_in_set(&self, set: u64) -> Option<Meaning> {
         self.meaning
             .filter(|(of, _)| *of == set)
             .map(|(_, meaning)| meaning)
@@ -90,7 +90,7 @@ impl O5mStrings {
         }
         let set = self.set;
         let entry = self.entry_of_number(number).map_err(error)?;
-        if let Some(parsed) = entry.meaning_in(set).and_then(known) {
+        if let Some(parsed) = entry.meaning_in_set(set).and_then(known) {
             return Ok(parsed);
         }
         if is_pair && !entry.is_pair {

@@ -236,10 +236,10 @@ fn push_tags(
 fn push_bbox(columns: &mut [Values<f32>; 4], is_nullable: bool, bbox: Option<Edges<i32>>) {
     let edges = bbox.map(|edges| {
         [
-            round_down(edges.west),
-            round_down(edges.south),
-            round_up(edges.east),
-            round_up(edges.north),
+            round_down_to_f32(edges.west),
+            round_down_to_f32(edges.south),
+            round_up_to_f32(edges.east),
+            round_up_to_f32(edges.north),
         ]
     });
     for (index, column) in columns.iter_mut().enumerate() {
@@ -248,7 +248,7 @@ fn push_bbox(columns: &mut [Values<f32>; 4], is_nullable: bool, bbox: Option<Edg
 }
 
 /// Returns the largest `f32` that is not above a coordinate.
-fn round_down(value_e7: i32) -> f32 {
+fn round_down_to_f32(value_e7: i32) -> f32 {
     let exact = degrees(value_e7);
     let rounded = exact as f32;
     if f64::from(rounded) > exact {
@@ -259,6 +259,6 @@ fn round_down(value_e7: i32) -> f32 {
 }
 
 /// Returns the smallest `f32` that is not below a coordinate.
-fn round_up(value_e7: i32) -> f32 {
-    -round_down(-value_e7)
+fn round_up_to_f32(value_e7: i32) -> f32 {
+    -round_down_to_f32(-value_e7)
 }

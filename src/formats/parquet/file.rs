@@ -78,11 +78,14 @@ impl ParquetFile {
 
     /// Appends a row group.
     pub(crate) fn add(&mut self, group: EncodedGroup) -> Result<()> {
-        let added = self.try_add(group);
+        let added = self.append_row_group(group);
         added.map_err(|error| self.error_to_report(error))
     }
 
-    fn try_add(&mut self, group: EncodedGroup) -> Result<(), parquet::errors::ParquetError> {
+    fn append_row_group(
+        &mut self,
+        group: EncodedGroup,
+    ) -> Result<(), parquet::errors::ParquetError> {
         let mut rows = self.writer.next_row_group()?;
         for (bytes, closed) in group.columns {
             rows.append_column(&bytes, closed)?;

@@ -59,7 +59,7 @@ impl PartitionKey {
             Self::GeometryType => geometry_type.partition() as u32,
             Self::Theme => theme as u32,
             Self::Quadkey(zoom) => quadkey(zoom, centre),
-            Self::H3(resolution) => h3_number(resolution, centre),
+            Self::H3(resolution) => h3_cell_number(resolution, centre),
         }
     }
 
@@ -187,7 +187,7 @@ impl Partitioning {
     }
 
     /// Returns the number of the partition of the rows with the given sort key.
-    pub(crate) const fn partition_of(sort_key: u64) -> u64 {
+    pub(crate) const fn partition_of_sort_key(sort_key: u64) -> u64 {
         sort_key >> CURVE_BITS
     }
 
@@ -236,7 +236,7 @@ const fn h3_bits_below(resolution: u8) -> u32 {
 
 /// Returns the number of the H3 cell that contains a point. It consists of the base cell and the digits of the H3
 /// index.
-fn h3_number(resolution: u8, point: Point) -> u32 {
+fn h3_cell_number(resolution: u8, point: Point) -> u32 {
     let bits = PartitionKey::H3(resolution).bits();
     // The cell exists, because the coordinates and the resolution are always within their ranges.
     let cell = h3_cell(resolution, point).map_or(0, u64::from);
@@ -251,7 +251,7 @@ mod tests {
         let partitioning = Partitioning::new(keys, ThemeSet::default()).unwrap();
         let point = Point::new((lat * 1e7) as i32, (lon * 1e7) as i32);
         let key = partitioning.sort_key(&Geometry::Point(point), &Extent::at(point), 0);
-        partitioning.directory(Partitioning::partition_of(key))
+        partitioning.directory(Partitioning::partition_of_sort_key(key))
     }
 
     #[test]

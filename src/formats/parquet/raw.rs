@@ -111,7 +111,7 @@ impl ObjectTable {
         self.form.encode(|columns| {
             let mut rest = rows.rows.as_slice();
             while !rest.is_empty() {
-                let (next, later) = rest.split_at(batch_len(rest));
+                let (next, later) = rest.split_at(next_batch_len(rest));
                 lists.put(columns, next)?;
                 rest = later;
             }
@@ -121,7 +121,7 @@ impl ObjectTable {
 }
 
 /// Returns the number of rows of the next batch.
-fn batch_len(rows: &[ObjectRow]) -> usize {
+fn next_batch_len(rows: &[ObjectRow]) -> usize {
     let mut parts = 0;
     let is_before_end = |row: &&ObjectRow| {
         let before = parts;

@@ -22,7 +22,7 @@ struct Row {
 impl RowBatch {
     /// Creates a batch with room for rows of `memory` bytes in total, so that it does not grow by doubling. The
     /// operating system allocates memory only for the room that is used.
-    pub(super) fn with_room(memory: usize) -> Self {
+    pub(super) fn with_byte_capacity(memory: usize) -> Self {
         Self {
             bytes: Vec::with_capacity(memory),
             rows: Vec::with_capacity(memory / size_of::<Row>()),
@@ -90,7 +90,7 @@ impl RowBatch {
         if count >= self.rows.len() {
             return;
         }
-        let mut kept = Self::with_room(memory);
+        let mut kept = Self::with_byte_capacity(memory);
         for row in self.rows.iter().take(count) {
             kept.push(row.key, |out| out.extend_from_slice(self.row(row)));
         }
@@ -104,7 +104,7 @@ impl RowBatch {
     }
 
     /// Returns the number of rows with the given key and bytes.
-    pub(super) fn count_of(&self, key: u64, row: &[u8]) -> usize {
+    pub(super) fn count_equal_rows(&self, key: u64, row: &[u8]) -> usize {
         let equal = |other: &&Row| other.key == key && self.row(other) == row;
         self.rows.iter().filter(equal).count()
     }

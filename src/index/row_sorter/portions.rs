@@ -112,7 +112,7 @@ impl<'s> RowPortions<'s> {
         self.taken += held.count() as u64;
         let last = held.last().map(|(key, row)| (key, row.to_vec()));
         self.last = last.map(|(key, row)| {
-            let mut equal = held.count_of(key, &row);
+            let mut equal = held.count_equal_rows(key, &row);
             if let Some(before) = &self.last
                 && (before.key, &before.row) == (key, &row)
             {
@@ -128,7 +128,7 @@ impl<'s> RowPortions<'s> {
         let (memory, mut buffer) = (self.memory, BlockBuffer::default());
         let last = self.last.as_ref();
         let mut next = NextRows {
-            held: RowBatch::with_room(2 * memory),
+            held: RowBatch::with_byte_capacity(2 * memory),
             memory,
             last,
             skipped: 0,
@@ -138,8 +138,8 @@ impl<'s> RowPortions<'s> {
         let first_key = last.map_or(self.range.keys.start, |last| last.key);
         let keys = first_key..self.range.keys.end;
         let directory = &self.sorted.directory;
-        // The run with the lowest rows is read first. The end of the part is then soon known, and most of the other runs
-        // are skipped, in whichever order the rows were added.
+        // The run with the lowest rows is read first. The end of the part is then soon known, and most other runs are
+        // skipped, in whichever order the rows were added.
         let mut runs: Vec<_> = self.sorted.all_runs().zip(&mut self.starts).collect();
         runs.sort_by_key(|(_, start)| start.first);
         for (run, start) in runs {

@@ -69,7 +69,7 @@ impl Destination {
             clones: AtomicBool::new(is_file),
             kernel_copies: AtomicBool::new(is_file),
             block_len,
-            drop_behind: is_file && system::is_large(expected_bytes),
+            drop_behind: is_file && system::exceeds_half_of_memory(expected_bytes),
             flusher: None,
             stats: ctx.stats.clone(),
             observer: ctx.observer.clone(),

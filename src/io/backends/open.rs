@@ -83,7 +83,7 @@ pub(crate) fn open_backend(
     let destination = Destination::new(path.to_owned(), file, !is_stream, size_hint.bytes, ctx)
         .with_flushing(output.is_flushed_on_commit());
     if matches!(mode, IoMode::Auto | IoMode::Buffered) {
-        let buffer_len = size_hint.share_of(BUFFER_LEN) as usize;
+        let buffer_len = size_hint.buffer_share(BUFFER_LEN) as usize;
         return Ok(Box::new(Buffered::new(destination, buffer_len)));
     }
     let destination = Arc::new(destination);

@@ -55,7 +55,7 @@ struct RingSlot {
 impl RingSlot {
     /// Copies the bytes of a chunk into the buffer, and returns the operations that read the ranges of inputs in the
     /// chunk. A chunk with too many segments is read with plain calls.
-    fn fill(&mut self, chunk: &Chunk, buffer_index: u16) -> Result<Vec<squeue::Entry>> {
+    fn prepare_reads(&mut self, chunk: &Chunk, buffer_index: u16) -> Result<Vec<squeue::Entry>> {
         self.expected.clear();
         let mut rest = &mut self.buffer[..chunk.len()];
         if chunk.segments.len() > MAX_SEGMENTS {
@@ -118,12 +118,12 @@ impl RingExecutor {
             if let Some(free) = self.slots.iter().position(|slot| slot.chunk.is_none()) {
                 return Ok(free);
             }
-            self.reap(1)?;
+            self.reap_completions(1)?;
         }
     }
 
     /// Submits the queued chains, waits for `at_least` completions and processes all completions that have arrived.
-    fn reap(&mut self, at_least: usize) -> Result<()> {
+    fn reap_completions(&mut self, at_least: usize) -> Result<()> {
         self.unsubmitted = 0;
         loop {
             match self.ring.submit_and_wait(at_least) {
@@ -183,7 +183,7 @@ impl RingExecutor {
         let fd = types::Fd(self.destination.file().as_raw_fd());
         let slot = &mut self.slots[index];
         let len = chunk.len();
-        let mut chain = slot.fill(&chunk, index as u16)?;
+        let mut chain = slot.prepare_reads(&chunk, index as u16)?;
         let write = opcode::WriteFixed::new(fd, slot.buffer.as_ptr(), len as u32, index as u16);
         chain.push(write.offset(chunk.offset).build());
         slot.expected.push(len as u32);
@@ -207,7 +207,7 @@ impl RingExecutor {
         }
         self.unsubmitted += 1;
         if self.unsubmitted >= BATCH {
-            self.reap(0)?;
+            self.reap_completions(0)?;
         }
         Ok(())
     }
@@ -235,7 +235,7 @@ impl Executor for RingExecutor {
 
     fn wait(&mut self) -> Result<()> {
         while self.has_operations_in_flight() {
-            self.reap(1)?;
+            self.reap_completions(1)?;
         }
         Ok(())
     }

@@ -46,14 +46,14 @@ impl Block<'_> {
                 }
                 BlockMessage::Single(ObjectKind::Node, bytes) => {
                     let node = NodeMessage::parse(bytes)?;
-                    let tags = Tags::of_two_runs(strings, &node.keys, &node.values)?;
+                    let tags = Tags::from_key_and_value_runs(strings, &node.keys, &node.values)?;
                     facts.faulty_tags.add(FaultyTags::count_in(tags));
                     node.info
                 }
                 BlockMessage::Single(ObjectKind::Way, bytes) => {
                     let way = WayMessage::parse(bytes)?;
                     way.check_refs()?;
-                    let tags = Tags::of_two_runs(strings, &way.keys, &way.values)?;
+                    let tags = Tags::from_key_and_value_runs(strings, &way.keys, &way.values)?;
                     facts.faulty_tags.add(FaultyTags::count_in(tags));
                     facts.has_bare_ways |= !way.refs.is_empty() && way.lats.is_empty();
                     facts.has_locations |= !way.lats.is_empty();
@@ -62,7 +62,8 @@ impl Block<'_> {
                 BlockMessage::Single(ObjectKind::Relation, bytes) => {
                     let relation = RelationMessage::parse(bytes)?;
                     relation.check_members(strings.len())?;
-                    let tags = Tags::of_two_runs(strings, &relation.keys, &relation.values)?;
+                    let tags =
+                        Tags::from_key_and_value_runs(strings, &relation.keys, &relation.values)?;
                     facts.faulty_tags.add(FaultyTags::count_in(tags));
                     RawInfo::parse_optional(relation.info)?
                 }

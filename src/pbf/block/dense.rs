@@ -81,7 +81,9 @@ impl<'a> DenseNodes<'a> {
 
     /// Does the same as [`parse`](Self::parse), but leaves out columns of metadata whose length is wrong. Returns the
     /// columns, whether any were left out, and the result of checking the lengths of the remaining columns.
-    pub(super) fn parse_damaged(message: &'a [u8]) -> FormatResult<(Self, bool, FormatResult<()>)> {
+    pub(super) fn parse_without_damaged_columns(
+        message: &'a [u8],
+    ) -> FormatResult<(Self, bool, FormatResult<()>)> {
         let mut dense = Self::parse_unchecked(message)?;
         let (len, mut left_out) = (dense.len, false);
         for column in dense.info.columns_mut() {

@@ -43,7 +43,7 @@ impl<'b> DenseNodesIter<'b> {
             id: raw.id,
             nano_lat: self.units.nano_lat(raw.lat),
             nano_lon: self.units.nano_lon(raw.lon),
-            tags: Tags::of_one_run(self.strings, raw.keys_vals),
+            tags: Tags::from_alternating_run(self.strings, raw.keys_vals),
             info: Info::resolve(&raw.info, &self.units, self.strings)?,
         })
     }

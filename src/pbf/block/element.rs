@@ -82,7 +82,7 @@ pub struct Tags<'b> {
 impl<'b> Tags<'b> {
     /// Creates an iterator over tags whose string ids are in two runs, one for keys and one for values. Fails if a
     /// string id is out of range, or if the numbers of keys and values differ.
-    pub(crate) fn of_two_runs(
+    pub(crate) fn from_key_and_value_runs(
         strings: &'b StringTable<'b>,
         keys: &'b Packed<'_>,
         values: &'b Packed<'_>,
@@ -108,7 +108,7 @@ impl<'b> Tags<'b> {
 
     /// Creates an iterator over tags whose keys and values alternate in one run. The caller must have checked the
     /// string ids, because the iteration ends at an id that is out of range.
-    pub(crate) const fn of_one_run(strings: &'b StringTable<'b>, run: &'b [u8]) -> Self {
+    pub(crate) const fn from_alternating_run(strings: &'b StringTable<'b>, run: &'b [u8]) -> Self {
         Self {
             strings,
             keys: Varints::new(run),
@@ -547,7 +547,11 @@ impl Block<'_> {
                     id: message.id,
                     nano_lat: self.units.nano_lat(message.lat),
                     nano_lon: self.units.nano_lon(message.lon),
-                    tags: Tags::of_two_runs(&self.strings, &message.keys, &message.values)?,
+                    tags: Tags::from_key_and_value_runs(
+                        &self.strings,
+                        &message.keys,
+                        &message.values,
+                    )?,
                     info: Info::resolve(&message.info, &self.units, &self.strings)?,
                 }))
             }
@@ -557,7 +561,11 @@ impl Block<'_> {
                 visit(Element::Way(Way {
                     message: &message,
                     units: self.units,
-                    tags: Tags::of_two_runs(&self.strings, &message.keys, &message.values)?,
+                    tags: Tags::from_key_and_value_runs(
+                        &self.strings,
+                        &message.keys,
+                        &message.values,
+                    )?,
                     info: self.resolve_info(message.info.filter(|_| way_info))?,
                 }))
             }
@@ -567,7 +575,11 @@ impl Block<'_> {
                 visit(Element::Relation(Relation {
                     message: &message,
                     strings: &self.strings,
-                    tags: Tags::of_two_runs(&self.strings, &message.keys, &message.values)?,
+                    tags: Tags::from_key_and_value_runs(
+                        &self.strings,
+                        &message.keys,
+                        &message.values,
+                    )?,
                     info: self.resolve_info(message.info)?,
                 }))
             }

@@ -190,7 +190,11 @@ impl Block<'_> {
                             index: first,
                             id: node.id,
                             location,
-                            tags: Tags::of_two_runs(&self.strings, &node.keys, &node.values)?,
+                            tags: Tags::from_key_and_value_runs(
+                                &self.strings,
+                                &node.keys,
+                                &node.values,
+                            )?,
                             info: self.read_info_if_needed(parts.info, || Ok(node.info))?,
                         })?;
                     }
@@ -237,7 +241,7 @@ impl Block<'_> {
                     index: first + index,
                     id,
                     location,
-                    tags: Tags::of_one_run(&self.strings, run),
+                    tags: Tags::from_alternating_run(&self.strings, run),
                     info: self.read_info_if_needed(needs_info, || infos.info_at(index))?,
                 })?;
             }

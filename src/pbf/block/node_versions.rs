@@ -66,10 +66,10 @@ impl<'a> NodeVersions<'a> {
 fn columns(prefix: &[u8]) -> Result<[&[u8]; 2], Unread> {
     let mut fields = PrefixFields::new(prefix);
     fields.read_content(primitive_block::STRINGTABLE)?;
-    fields.enter(primitive_block::PRIMITIVEGROUP)?;
-    fields.enter(primitive_group::DENSE)?;
+    fields.enter_field(primitive_block::PRIMITIVEGROUP)?;
+    fields.enter_field(primitive_group::DENSE)?;
     let ids = fields.read_content(dense_nodes::ID)?;
-    fields.enter(dense_nodes::DENSEINFO)?;
+    fields.enter_field(dense_nodes::DENSEINFO)?;
     let versions = fields.read_content(info::VERSION)?;
     Ok([ids, versions])
 }

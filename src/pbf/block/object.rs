@@ -341,7 +341,7 @@ pub(super) fn nearest_location(units: &BlockUnits, lat: i64, lon: i64) -> Option
 /// Returns the latitude and longitude of a location as a block with the given units stores them; `None` if the units
 /// cannot express them exactly.
 pub(crate) fn raw_location(units: &BlockUnits, location: Option<Location>) -> Option<(i64, i64)> {
-    let (lat_e7, lon_e7) = Location::stored_e7(location);
+    let (lat_e7, lon_e7) = Location::lat_lon_e7_or_undefined(location);
     let raw = |value_e7: i32, offset: i64| {
         exact_quotient(nano_of_e7(value_e7).checked_sub(offset)?, units.granularity)
     };

@@ -45,7 +45,7 @@ impl RawInfo {
 
     /// Removes the version if other programs refuse it, and likewise the changeset. Returns whether something was
     /// removed.
-    pub(super) fn remove_refused(&mut self) -> bool {
+    pub(super) fn clear_refused_numbers(&mut self) -> bool {
         let is_refused = self.refusal().is_some();
         for (value, accepted) in [
             (&mut self.version, VERSIONS),
@@ -103,12 +103,15 @@ impl UsedKeys {
     }
 
     /// Whether the string with this index is a key.
-    pub(in crate::pbf) fn is_key(&self, string: u32) -> bool {
+    pub(in crate::pbf) fn is_used_as_key(&self, string: u32) -> bool {
         self.last_objects[string as usize] > 0
     }
 
     /// Whether two strings of the table have the same text and are both used as keys.
-    pub(in crate::pbf) fn has_equal_keys(&self, string_table: &[u8]) -> FormatResult<bool> {
+    pub(in crate::pbf) fn has_duplicate_key_strings(
+        &self,
+        string_table: &[u8],
+    ) -> FormatResult<bool> {
         let (mut texts, mut index) = (Vec::new(), 0);
         let mut fields = Fields::new(string_table);
         while let Some(field) = fields.next()? {

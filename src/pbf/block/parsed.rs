@@ -35,7 +35,7 @@ const MAX_DENSE: usize = 1 << 18;
 
 impl<'a> Block<'a> {
     /// Parses a block but leaves its string table empty, for passes that need only ids and references.
-    pub(crate) fn parse_bare(payload: &'a [u8]) -> FormatResult<Self> {
+    pub(crate) fn parse_without_strings(payload: &'a [u8]) -> FormatResult<Self> {
         let outline = BlockOutline::parse(payload)?;
         let mut block = Self {
             strings: StringTable::default(),
@@ -249,7 +249,7 @@ impl<'a> Block<'a> {
     }
 
     /// Returns the kind and the number of the objects; `None` if the block has no objects or objects of several kinds.
-    pub(crate) fn single_kind(&self) -> Option<(ObjectKind, usize)> {
+    pub(crate) fn single_kind_and_count(&self) -> Option<(ObjectKind, usize)> {
         let mut kinds = ObjectKind::ALL.into_iter().filter(|kind| self.has(*kind));
         match (kinds.next(), kinds.next()) {
             (Some(kind), None) => Some((kind, self.counts[kind as usize])),

@@ -32,7 +32,7 @@ impl Unread {
 pub(crate) fn first_kind(prefix: &[u8]) -> Result<ObjectKind, Unread> {
     let mut fields = PrefixFields::new(prefix);
     fields.read_content(primitive_block::STRINGTABLE)?;
-    if fields.enter(primitive_block::PRIMITIVEGROUP)? == 0 {
+    if fields.enter_field(primitive_block::PRIMITIVEGROUP)? == 0 {
         return Err(Unread::Elsewhere);
     }
     let number = fields.peek_number()?;
@@ -42,7 +42,7 @@ pub(crate) fn first_kind(prefix: &[u8]) -> Result<ObjectKind, Unread> {
         primitive_group::RELATIONS => ObjectKind::Relation,
         _ => return Err(Unread::Elsewhere),
     };
-    if fields.enter(number)? == 0 {
+    if fields.enter_field(number)? == 0 {
         return Err(Unread::Elsewhere);
     }
     Ok(kind)
@@ -77,7 +77,7 @@ impl<'a> PrefixFields<'a> {
     }
 
     /// Moves to the content of the next field, which must have the given number. Returns the length of the content.
-    pub(super) fn enter(&mut self, number: u32) -> Result<usize, Unread> {
+    pub(super) fn enter_field(&mut self, number: u32) -> Result<usize, Unread> {
         if self.peek_number()? != number {
             return Err(Unread::Elsewhere);
         }
@@ -95,7 +95,7 @@ impl<'a> PrefixFields<'a> {
 
     /// Returns the content of the next field, which must have the given number, and moves to the end of the field.
     pub(super) fn read_content(&mut self, number: u32) -> Result<&'a [u8], Unread> {
-        let len = self.enter(number)?;
+        let len = self.enter_field(number)?;
         let end = self.pos.checked_add(len).ok_or(Unread::Elsewhere)?;
         let bytes = self.prefix.get(self.pos..end);
         let bytes = bytes.ok_or(Unread::NeedsBytes(end.saturating_add(LOOKAHEAD)))?;

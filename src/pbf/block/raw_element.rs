@@ -28,7 +28,7 @@ pub(in crate::pbf) enum RawForm<'a> {
 }
 
 impl<'a> RawElement<'a> {
-    fn of_dense(node: RawNode<'a>) -> Self {
+    fn from_dense_node(node: RawNode<'a>) -> Self {
         Self {
             key: (ObjectKind::Node, id_rank(node.id)),
             version: node.info.version,
@@ -38,7 +38,7 @@ impl<'a> RawElement<'a> {
     }
 
     /// Returns the object of a Node, Way or Relation message.
-    pub(super) fn of_message(kind: ObjectKind, message: &'a [u8]) -> FormatResult<Self> {
+    pub(super) fn from_message(kind: ObjectKind, message: &'a [u8]) -> FormatResult<Self> {
         let version = RawInfo::parse_version(ObjectOutline::parse(message)?.info)?;
         Ok(Self {
             key: (kind, id_rank(object_id(message, kind)?)),
@@ -49,13 +49,13 @@ impl<'a> RawElement<'a> {
     }
 
     /// Whether the object is a node with a message of its own.
-    pub(crate) fn is_plain_node(&self) -> bool {
+    pub(crate) fn is_node_message(&self) -> bool {
         self.key.0 == ObjectKind::Node && matches!(self.form, RawForm::Message(_))
     }
 
     /// Converts a dense node from `units`, the units of its block, to the default units, if these can express the node
     /// exactly. Does not change other objects. Returns the object and the units that apply to it.
-    pub(crate) fn in_default_units(
+    pub(crate) fn into_default_units(
         mut self,
         units: &BlockUnits,
     ) -> FormatResult<(Self, BlockUnits)> {
@@ -64,7 +64,7 @@ impl<'a> RawElement<'a> {
             return Ok((self, default));
         }
         let rescaled = match &mut self.form {
-            RawForm::Dense(node) => rescale(node, units),
+            RawForm::Dense(node) => try_convert_to_default_units(node, units),
             RawForm::Message(message) => {
                 let scaled = self.key.0 == ObjectKind::Node
                     || units.date_granularity != default.date_granularity
@@ -135,7 +135,10 @@ impl<'a> RawElement<'a> {
 
     /// Returns the number of refs of a way, and the number of refs for which the way stores a location on the earth.
     /// Both are 0 for nodes and relations. `units` are the units of the block.
-    pub(crate) fn count_refs(&self, units: &BlockUnits) -> FormatResult<(usize, usize)> {
+    pub(crate) fn count_refs_and_locations(
+        &self,
+        units: &BlockUnits,
+    ) -> FormatResult<(usize, usize)> {
         match (&self.form, self.key.0) {
             (RawForm::Message(message), ObjectKind::Way) => {
                 let way = WayMessage::parse(message)?;
@@ -188,7 +191,7 @@ impl<'a> RawElement<'a> {
 }
 
 /// Converts a node to the default units. Returns `false` and changes nothing if the conversion is not exact.
-fn rescale(node: &mut RawNode<'_>, units: &BlockUnits) -> bool {
+fn try_convert_to_default_units(node: &mut RawNode<'_>, units: &BlockUnits) -> bool {
     let default = BlockUnits::default();
     let lat = exact_quotient(units.nano_lat(node.lat), default.granularity);
     let lon = exact_quotient(units.nano_lon(node.lon), default.granularity);
@@ -222,14 +225,14 @@ impl Block<'_> {
             match message {
                 BlockMessage::Dense(dense) => {
                     dense.for_each_selected(&mut select, &mut selected, |node| {
-                        visit(&RawElement::of_dense(node))
+                        visit(&RawElement::from_dense_node(node))
                     })?;
                 }
                 BlockMessage::Single(ObjectKind::Node, message) => {
                     selected.clear();
                     select(&[object_id(message, ObjectKind::Node)?], &mut selected);
                     if !selected.is_empty() {
-                        visit(&RawElement::of_message(ObjectKind::Node, message)?)?;
+                        visit(&RawElement::from_message(ObjectKind::Node, message)?)?;
                     }
                 }
                 BlockMessage::Single(..) => {}
@@ -259,7 +262,7 @@ impl<'a> RawElements<'a> {
         loop {
             if let Some(nodes) = &mut self.dense {
                 if let Some(node) = nodes.next()? {
-                    return Ok(Some(RawElement::of_dense(node)));
+                    return Ok(Some(RawElement::from_dense_node(node)));
                 }
                 self.dense = None;
             }
@@ -267,7 +270,7 @@ impl<'a> RawElements<'a> {
                 None => return Ok(None),
                 Some(BlockMessage::Dense(dense)) => self.dense = Some(dense.raw_nodes()),
                 Some(BlockMessage::Single(kind, message)) => {
-                    return RawElement::of_message(kind, message).map(Some);
+                    return RawElement::from_message(kind, message).map(Some);
                 }
             }
         }

@@ -48,7 +48,9 @@ impl DenseNodes<'_> {
         while !keys_vals.is_done() {
             skip_untagged(&mut keys_vals, usize::MAX)?;
             let run = next_tag_run(&mut keys_vals)?;
-            found.add(FaultyTags::count_in(Tags::of_one_run(strings, run)));
+            found.add(FaultyTags::count_in(Tags::from_alternating_run(
+                strings, run,
+            )));
         }
         Ok(found)
     }

@@ -173,7 +173,7 @@ impl<'s> Reader<'s> {
                 Message::Other => continue,
             };
             match object {
-                Ok(object) => self.pass_object(object, take),
+                Ok(object) => self.emit_object(object, take),
                 Err(_) => self.found.unreadable += 1,
             }
         }
@@ -181,7 +181,7 @@ impl<'s> Reader<'s> {
 
     /// Passes an object to `take`, and counts it. `object` is `None` for a node outside of the world. Such a node is
     /// only counted.
-    fn pass_object(&mut self, object: Option<Object<'s>>, take: &mut Take<'_>) {
+    fn emit_object(&mut self, object: Option<Object<'s>>, take: &mut Take<'_>) {
         match object.map(|object| take(&object)) {
             None => self.found.outside += 1,
             Some(Ok(())) => self.found.objects += 1,
@@ -190,7 +190,8 @@ impl<'s> Reader<'s> {
     }
 
     fn read_dense(&mut self, message: &[u8], take: &mut Take<'_>) {
-        let Ok((dense, left_out, lengths)) = DenseNodes::parse_damaged(message) else {
+        let Ok((dense, left_out, lengths)) = DenseNodes::parse_without_damaged_columns(message)
+        else {
             self.found.more_unreadable = true;
             return;
         };
@@ -209,7 +210,7 @@ impl<'s> Reader<'s> {
                     match check_parts(node.keys_vals, 2, "tags", ObjectKind::Node, node.id) {
                         Ok(()) => {
                             let object = self.read_dense_node(&node);
-                            self.pass_object(object, take);
+                            self.emit_object(object, take);
                         }
                         Err(_) => self.found.unreadable += 1,
                     }
@@ -341,7 +342,7 @@ impl<'s> Reader<'s> {
             self.found.parts_dropped += u64::from(user.is_none());
             user
         });
-        self.found.parts_dropped += u64::from(raw.remove_refused());
+        self.found.parts_dropped += u64::from(raw.clear_refused_numbers());
         let info = Info::resolve(&raw, &self.units, &StringTable::default());
         let info = info.unwrap_or_else(|_| {
             self.found.parts_dropped += 1;

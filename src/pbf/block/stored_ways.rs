@@ -22,7 +22,7 @@ impl<'a> StoredWay<'a> {
 
     /// Returns the way as an element.
     pub(crate) fn element(self) -> FormatResult<RawElement<'a>> {
-        RawElement::of_message(ObjectKind::Way, self.0)
+        RawElement::from_message(ObjectKind::Way, self.0)
     }
 
     /// Whether the way stores locations.
@@ -63,7 +63,7 @@ pub(crate) struct KeptWay<'k>(pub &'k [u8]);
 impl<'k> KeptWay<'k> {
     /// Fails if references or coordinates are malformed, or if the way has too many nodes. `id` is named in the error.
     pub(crate) fn check(self, id: i64) -> FormatResult<()> {
-        let [refs, lats, lons] = self.columns()?.map(Packed::borrowed);
+        let [refs, lats, lons] = self.columns()?.map(Packed::from_run);
         let way = WayMessage {
             id,
             refs,

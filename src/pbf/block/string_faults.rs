@@ -21,9 +21,9 @@ impl<'a> Block<'a> {
     ///
     /// The payload is not a PrimitiveBlock, a string is not UTF-8, or the columns of dense nodes differ in length.
     pub fn parse(payload: &'a [u8]) -> Result<Self, FormatError> {
-        let block = Self::parse_bare(payload)?;
+        let block = Self::parse_without_strings(payload)?;
         let strings = StringTable::parse(block.string_table);
-        Ok(block.with_strings(strings.map_err(|error| with_object_name(payload, error))?))
+        Ok(block.with_strings(strings.map_err(|error| add_object_name_to_error(payload, error))?))
     }
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn check_strings(payload: &[u8]) -> FormatResult<()> {
     }
     match StringTable::parse(outline.string_table) {
         Ok(_) => Ok(()),
-        Err(error) => Err(with_object_name(payload, error)),
+        Err(error) => Err(add_object_name_to_error(payload, error)),
     }
 }
 
@@ -122,7 +122,7 @@ impl TextFault {
 /// uses such a string, the message gets the index of the first such string. `error` must be the error of parsing the
 /// string table.
 #[cold]
-fn with_object_name(payload: &[u8], error: FormatError) -> FormatError {
+fn add_object_name_to_error(payload: &[u8], error: FormatError) -> FormatError {
     // Any other error means that the table is damaged or too long. In this case, the table is not read again.
     if !error.to_string().ends_with(NOT_UTF8) {
         return error;
@@ -157,7 +157,7 @@ pub(crate) fn report_content_faults(
 ) -> FormatResult<ContentFacts> {
     let outline = BlockOutline::parse(payload)?;
     let RawStrings { texts, faults } = RawStrings::parse(outline.string_table)?;
-    let block = Block::parse_bare(payload)?;
+    let block = Block::parse_without_strings(payload)?;
     let inexpressible = faults.iter().filter(|fault| fault.is_utf8).count() as u64;
     let block = block.with_strings(escaped_table(texts, &faults));
     if !faults.is_empty() {

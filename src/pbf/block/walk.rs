@@ -137,7 +137,7 @@ impl<'a> BlockWalk<'a> {
 
     /// Moves to the next object and returns its sort key; `None` after the last one.
     #[inline]
-    pub(crate) fn next_key(&mut self) -> FormatResult<Option<TypeThenId>> {
+    pub(crate) fn next_sort_key(&mut self) -> FormatResult<Option<TypeThenId>> {
         match self.next()? {
             Some(kind) => Ok(Some((kind, id_rank(self.id()?)))),
             None => Ok(None),
@@ -321,7 +321,7 @@ mod tests {
             visited.unwrap();
             for step in 1..=expected.len() {
                 let (mut walk, mut index) = (block.walk(), 0);
-                while let Some(key) = walk.next_key().unwrap() {
+                while let Some(key) = walk.next_sort_key().unwrap() {
                     let (id, tags, version, user) = &expected[index];
                     assert_eq!(key, (ObjectKind::Node, id_rank(*id)));
                     for _ in 0..2 {
@@ -359,7 +359,7 @@ mod tests {
         }
         builder.end_block();
         let payload = builder.take_blocks().remove(0).payload;
-        let block = Block::parse_bare(&payload).unwrap();
+        let block = Block::parse_without_strings(&payload).unwrap();
         let (mut walk, mut found) = (block.walk(), Vec::new());
         while walk.next().unwrap().is_some() {
             let mut read = Vec::new();
@@ -389,7 +389,7 @@ mod tests {
                 })
                 .collect();
             let refs = WayRefs {
-                refs: Packed::borrowed(&ids),
+                refs: Packed::from_run(&ids),
                 ..WayRefs::default()
             };
             for wanted in [1, 2, 64, 65, 100, 300] {
@@ -403,9 +403,9 @@ mod tests {
                     .map(|at| if at == bad_kind { 3 } else { 1 })
                     .collect();
                 let relation = RelationMessage {
-                    roles: Packed::borrowed(&kinds),
-                    member_ids: Packed::borrowed(&ids),
-                    member_kinds: Packed::borrowed(&kinds),
+                    roles: Packed::from_run(&kinds),
+                    member_ids: Packed::from_run(&ids),
+                    member_kinds: Packed::from_run(&kinds),
                     ..RelationMessage::default()
                 };
                 let mut seen = 0;

@@ -58,7 +58,7 @@ impl BlockBuilder {
         units: &BlockUnits,
         strings: &mut SourceStrings<'_>,
     ) -> FormatResult<()> {
-        let (object, units) = object.in_default_units(units)?;
+        let (object, units) = object.into_default_units(units)?;
         self.prepare_block(object.key.0, &units);
         self.builder.add_raw(&object, strings)
     }
@@ -100,7 +100,7 @@ impl BlockBuilder {
     }
 
     /// Keeps the memory of `payload` for the next block.
-    pub(in crate::pbf) fn reuse(&mut self, payload: Vec<u8>) {
+    pub(in crate::pbf) fn recycle_payload(&mut self, payload: Vec<u8>) {
         self.spare = payload;
     }
 }

@@ -203,12 +203,12 @@ impl Decompressor {
         blob: &Blob<'a>,
     ) -> FormatResult<Option<&'a [u8]>> {
         const HEAD: usize = MAX_VARINT_LEN + 1;
-        let prefix = self.prefix(blob, |prefix| match string_table_range(prefix) {
+        let prefix = self.prefix(blob, |prefix| match string_table_offset_and_len(prefix) {
             _ if prefix.len() < HEAD => Some(HEAD),
             Some((start, len)) => start.checked_add(len),
             None => None,
         })?;
-        Ok(string_table_range(prefix)
+        Ok(string_table_offset_and_len(prefix)
             .and_then(|(start, len)| prefix.get(start..start.checked_add(len)?)))
     }
 
@@ -246,7 +246,7 @@ impl Decompressor {
 
 /// Returns the offset and the length in bytes of the StringTable message at the beginning of a payload; `None` if the
 /// payload begins with another field.
-fn string_table_range(payload: &[u8]) -> Option<(usize, usize)> {
+fn string_table_offset_and_len(payload: &[u8]) -> Option<(usize, usize)> {
     const TAG: u8 = 1 << 3 | 2;
     let mut pos = 1;
     if payload.first() != Some(&TAG) {

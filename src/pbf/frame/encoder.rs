@@ -156,7 +156,7 @@ impl FrameEncoder {
         }
         for part in self.builder.take_blocks() {
             self.add_payload(&part.payload)?;
-            self.builder.reuse(part.payload);
+            self.builder.recycle_payload(part.payload);
         }
         Ok(())
     }

@@ -136,7 +136,7 @@ impl HeaderBlock {
                 header_block::BBOX => header.bbox_nano = Some(parse_bbox(field.bytes()?)?),
                 header_block::REQUIRED_FEATURES => {
                     let name = field.text()?;
-                    check_required(name)?;
+                    check_required_feature(name)?;
                     header.set_required(name, true);
                 }
                 header_block::OPTIONAL_FEATURES => {
@@ -251,12 +251,12 @@ impl HeaderBlock {
 
     /// Declares the optional feature `name`, or removes the declaration.
     pub fn set_optional(&mut self, name: &str, declared: bool) {
-        set_declared(&mut self.optional_features, name, declared);
+        set_feature_declared(&mut self.optional_features, name, declared);
     }
 
     /// Declares the required feature `name`, or removes the declaration.
     pub fn set_required(&mut self, name: &str, declared: bool) {
-        set_declared(&mut self.required_features, name, declared);
+        set_feature_declared(&mut self.required_features, name, declared);
     }
 
     /// Returns the bounding box in decimicro degrees (1e-7 degree), rounded outwards; `None` if the header has no
@@ -281,7 +281,7 @@ impl HeaderBlock {
 }
 
 /// Fails on a required feature that this crate does not know.
-fn check_required(name: &str) -> FormatResult<()> {
+fn check_required_feature(name: &str) -> FormatResult<()> {
     if REQUIRED_FEATURES_KNOWN.contains(&name) {
         Ok(())
     } else {
@@ -333,7 +333,7 @@ fn check_text_len(text: &[u8]) -> FormatResult<()> {
     }
 }
 
-fn set_declared(names: &mut Vec<String>, name: &str, declared: bool) {
+fn set_feature_declared(names: &mut Vec<String>, name: &str, declared: bool) {
     if !declared {
         names.retain(|found| found != name);
     } else if !names.iter().any(|found| found == name) {

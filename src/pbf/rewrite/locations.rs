@@ -137,7 +137,7 @@ pub(crate) fn locate_ways(
     mut count: impl FnMut(&WayNodes, &WayNodeLocations) -> FormatResult<()>,
     out: &mut Vec<u8>,
 ) -> FormatResult<bool> {
-    let block = Block::parse_bare(payload)?;
+    let block = Block::parse_without_strings(payload)?;
     if !block.has(ObjectKind::Way) {
         return Ok(false);
     }
@@ -146,7 +146,7 @@ pub(crate) fn locate_ways(
     let mut has_locations = false;
     put_groups(&block, &units, out, |mut group, out| {
         while !group.is_empty() {
-            let (part, rest) = group.split_at(part_len(group)?);
+            let (part, rest) = group.split_at(first_part_len(group)?);
             group = rest;
             let nodes = WayNodes::from_messages(part)?;
             found.locations.clear();
@@ -178,7 +178,7 @@ pub(crate) fn locate_ways(
 
 /// Returns the length in bytes of the first part of a group. The part has as many whole messages as fit into
 /// [`PART_LEN`] bytes, but at least one message.
-fn part_len(group: &[u8]) -> FormatResult<usize> {
+fn first_part_len(group: &[u8]) -> FormatResult<usize> {
     if group.len() <= PART_LEN {
         return Ok(group.len());
     }
@@ -399,7 +399,7 @@ impl CoordinateRuns {
         let (mut last_lat, mut last_lon) = (0i64, 0i64);
         let is_decimicro = units.is_decimicro();
         for location in locations {
-            let (lat_e7, lon_e7) = Location::stored_e7(*location);
+            let (lat_e7, lon_e7) = Location::lat_lon_e7_or_undefined(*location);
             let (lat, lon) = if is_decimicro {
                 (i64::from(lat_e7), i64::from(lon_e7))
             } else {

@@ -91,7 +91,7 @@ pub fn clean_block(
             }
             primitive_block::PRIMITIVEGROUP => {
                 group_out.clear();
-                clean_group(field.bytes()?, without, &mut group_out)?;
+                put_group_without_attributes(field.bytes()?, without, &mut group_out)?;
                 put_bytes_field(out, primitive_block::PRIMITIVEGROUP, &group_out);
             }
             _ => out.extend_from_slice(field.raw),
@@ -115,7 +115,7 @@ fn used_strings(payload: &[u8]) -> FormatResult<Vec<bool>> {
 /// Marks the string ids of the keys, values and roles in a group.
 pub(super) fn mark_strings_of_group(group: Group<'_>, used: &mut Vec<bool>) -> FormatResult<()> {
     group.try_for_each(|message| match message {
-        Message::Dense(bytes) => mark_run(&DenseNodes::parse(bytes)?.keys_vals, used),
+        Message::Dense(bytes) => mark_used_ids(&DenseNodes::parse(bytes)?.keys_vals, used),
         Message::Node(bytes) | Message::Way(bytes) => {
             mark_used_strings(bytes, &[object::KEYS, object::VALS], used)
         }
@@ -137,7 +137,7 @@ pub(super) fn mark_users_of_group(group: Group<'_>, used: &mut Vec<bool>) -> For
                 let (mut deltas, mut id) = (dense.info.user_sids.values(), 0i64);
                 while !deltas.is_done() {
                     id = id.wrapping_add(deltas.read_sint()?);
-                    mark_id(id as u64, used);
+                    mark_used_id(id as u64, used);
                 }
                 return Ok(());
             }
@@ -148,7 +148,8 @@ pub(super) fn mark_users_of_group(group: Group<'_>, used: &mut Vec<bool>) -> For
         while let Some(field) = fields.next()? {
             if field.number == object::INFO {
                 let user = RawInfo::parse(field.bytes()?)?.user_sid;
-                user.into_iter().for_each(|id| mark_id(u64::from(id), used));
+                user.into_iter()
+                    .for_each(|id| mark_used_id(u64::from(id), used));
             }
         }
         Ok(())
@@ -162,24 +163,24 @@ fn mark_used_strings(message: &[u8], numbers: &[u32], used: &mut Vec<bool>) -> F
         if numbers.contains(&field.number) {
             let mut run = Packed::default();
             run.add(&field)?;
-            mark_run(&run, used)?;
+            mark_used_ids(&run, used)?;
         }
     }
     Ok(())
 }
 
 /// Marks the string ids of a packed run.
-fn mark_run(run: &Packed<'_>, used: &mut Vec<bool>) -> FormatResult<()> {
+fn mark_used_ids(run: &Packed<'_>, used: &mut Vec<bool>) -> FormatResult<()> {
     let mut values = run.values();
     while !values.is_done() {
-        mark_id(values.read()?, used);
+        mark_used_id(values.read()?, used);
     }
     Ok(())
 }
 
 /// Marks a string id.
 #[inline]
-fn mark_id(id: u64, used: &mut Vec<bool>) {
+fn mark_used_id(id: u64, used: &mut Vec<bool>) {
     let index = usize::try_from(id).unwrap_or(usize::MAX);
     // Ignores an index of `MAX_PAYLOAD_LEN` or more, because no payload has so many strings. An error is reported when
     // the object is decoded.
@@ -205,7 +206,11 @@ pub(super) fn blank_unused_strings(message: &[u8], used: &[bool]) -> FormatResul
     Ok(table)
 }
 
-fn clean_group(group: &[u8], without: InfoFields, out: &mut Vec<u8>) -> FormatResult<()> {
+fn put_group_without_attributes(
+    group: &[u8],
+    without: InfoFields,
+    out: &mut Vec<u8>,
+) -> FormatResult<()> {
     let mut message = Vec::new();
     let mut fields = Fields::new(group);
     while let Some(field) = fields
@@ -215,9 +220,11 @@ fn clean_group(group: &[u8], without: InfoFields, out: &mut Vec<u8>) -> FormatRe
         message.clear();
         match field.number {
             primitive_group::NODES | primitive_group::WAYS | primitive_group::RELATIONS => {
-                clean_object(field.bytes()?, without, &mut message)?
+                put_object_without_attributes(field.bytes()?, without, &mut message)?
             }
-            primitive_group::DENSE => clean_dense(field.bytes()?, without, &mut message)?,
+            primitive_group::DENSE => {
+                put_dense_without_attributes(field.bytes()?, without, &mut message)?
+            }
             _ => {
                 out.extend_from_slice(field.raw);
                 continue;
@@ -229,21 +236,29 @@ fn clean_group(group: &[u8], without: InfoFields, out: &mut Vec<u8>) -> FormatRe
 }
 
 /// Appends a Node, Way or Relation message without the attributes in `without`.
-fn clean_object(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> FormatResult<()> {
+fn put_object_without_attributes(
+    message: &[u8],
+    without: InfoFields,
+    out: &mut Vec<u8>,
+) -> FormatResult<()> {
     let mut fields = Fields::new(message);
     while let Some(field) = fields.next()? {
         if field.number != object::INFO {
             out.extend_from_slice(field.raw);
             continue;
         }
-        put_packed_field(out, object::INFO, &clean_info(field.bytes()?, without)?);
+        put_packed_field(
+            out,
+            object::INFO,
+            &info_without_attributes(field.bytes()?, without)?,
+        );
     }
     Ok(())
 }
 
 /// Returns the Info message without the attributes in `without`. Some readers expect all five attributes besides
 /// `visible`, or none. So if one of the five stays, the removed ones are set to 0 instead.
-fn clean_info(message: &[u8], without: InfoFields) -> FormatResult<Vec<u8>> {
+fn info_without_attributes(message: &[u8], without: InfoFields) -> FormatResult<Vec<u8>> {
     let mut info = Vec::with_capacity(message.len());
     let (mut stays, mut gone) = (false, Vec::new());
     let mut attributes = Fields::new(message);
@@ -267,7 +282,11 @@ fn clean_info(message: &[u8], without: InfoFields) -> FormatResult<Vec<u8>> {
 
 /// Appends a DenseNodes message without the attributes in `without`. Some readers expect all five columns besides
 /// `visible`, or none. So if one of the five stays, the removed and the missing ones are filled with 0.
-fn clean_dense(message: &[u8], without: InfoFields, out: &mut Vec<u8>) -> FormatResult<()> {
+fn put_dense_without_attributes(
+    message: &[u8],
+    without: InfoFields,
+    out: &mut Vec<u8>,
+) -> FormatResult<()> {
     let dense = DenseNodes::parse(message)?;
     let columns = dense.info.columns();
     let stays = |(number, column): (u32, &(&Packed<'_>, _))| {

@@ -181,7 +181,7 @@ impl SegmentEncoder {
 
     /// Deflates a segment to [`Self::deflated`] at offset `start`. Returns the end offset of the stream.
     fn deflate(&mut self, segment: &[u8], start: usize) -> Option<usize> {
-        self.make_room(segment.len(), start);
+        self.grow_deflated_buffer(segment.len(), start);
         let out = self.deflated.get_mut(start..)?;
         Some(start + self.zlib.deflate_compress(segment, out).ok()?)
     }
@@ -195,7 +195,7 @@ impl SegmentEncoder {
         values: PartRepetition,
         start: usize,
     ) -> Option<(usize, Option<DeflateEnd>)> {
-        self.make_room(part.len(), start);
+        self.grow_deflated_buffer(part.len(), start);
         // `out` has no room for a block of literals that is longer than the part, so encoding such a block fails.
         let out = self.deflated.get_mut(start..start + part.len())?;
         let bits = match values {
@@ -214,7 +214,7 @@ impl SegmentEncoder {
     }
 
     /// Makes room in `deflated` for the stream of a segment at offset `start`.
-    fn make_room(&mut self, segment_len: usize, start: usize) {
+    fn grow_deflated_buffer(&mut self, segment_len: usize, start: usize) {
         let most = start + self.zlib.deflate_compress_bound(segment_len);
         if self.deflated.len() < most {
             self.deflated.resize(most, 0);

@@ -125,15 +125,18 @@ impl BlobEntry {
 
     /// Returns the sort key of the first object in canonical order. Returns `None` if the blob has no objects, or if
     /// their ids are not known.
-    pub(crate) fn first_key(&self) -> Option<TypeThenId> {
-        let kind = self.kinds.first().filter(|_| !self.has_kinds_only())?;
+    pub(crate) fn first_sort_key(&self) -> Option<TypeThenId> {
+        let kind = self
+            .kinds
+            .first()
+            .filter(|_| !self.has_only_kinds_known())?;
         Some((kind, id_rank(self.min_id)))
     }
 
     /// Returns the sort key of the last object in canonical order. Returns `None` if the blob has no objects, or if
     /// their ids are not known.
-    pub(crate) fn last_key(&self) -> Option<TypeThenId> {
-        let kind = self.kinds.last().filter(|_| !self.has_kinds_only())?;
+    pub(crate) fn last_sort_key(&self) -> Option<TypeThenId> {
+        let kind = self.kinds.last().filter(|_| !self.has_only_kinds_known())?;
         Some((kind, id_rank(self.max_id)))
     }
 
@@ -154,7 +157,7 @@ impl BlobEntry {
     }
 
     /// Whether the kinds of the objects are the only known fact about the blob's contents.
-    pub(crate) fn has_kinds_only(&self) -> bool {
+    pub(crate) fn has_only_kinds_known(&self) -> bool {
         !self.flags.has(BlobFlags::SCANNED) && !self.kinds.is_empty() && self.count == 0
     }
 

@@ -7,7 +7,7 @@ use super::blob_index::encode_blob_index;
 use super::entry::{BlobEntry, BlobFlags};
 use super::scan::scan_payload;
 use super::strings_blob::{put_stored_frame, split_data_blob, split_into_strings};
-use super::table_host::{Host, TableHost, host_payload};
+use super::table_host::{Host, TableHost, encode_host_payload};
 use crate::deflate::stored::{content_of_stored_blocks, stored_content};
 use crate::error::{FormatError, FormatResult};
 use crate::osm::{KindSet, ObjectKind};
@@ -63,7 +63,7 @@ pub fn encode_id_host(
         .iter()
         .flat_map(|text| split_into_strings(text))
         .collect();
-    let encoded = host_payload(&host.payload, TITLE_OF_IDS, kind.name(), &strings)?;
+    let encoded = encode_host_payload(&host.payload, TITLE_OF_IDS, kind.name(), &strings)?;
     let encoded_len = |text: &String| split_into_strings(text).map(field_len).sum::<usize>();
     let lens: Vec<usize> = texts.iter().map(encoded_len).collect();
     let end = encoded.payload.len() - encoded.bytes_after_strings;
@@ -71,7 +71,7 @@ pub fn encode_id_host(
     for len in lens {
         cuts.push(cuts[cuts.len() - 1] + len);
     }
-    let entry = entry_of(host, &encoded.payload)?;
+    let entry = compute_host_entry(host, &encoded.payload)?;
     let index = encode_blob_index(&entry).filter(|_| blob_index);
     let index = index.as_ref().map(<[u8; _]>::as_slice);
     let mut bytes = Vec::new();
@@ -97,7 +97,7 @@ fn field_len(text: &str) -> usize {
 
 /// Returns the entry of a blob with the given payload. The objects in the payload are those of `host`. The bounding box
 /// of ways or relations is copied from `host.entry`.
-fn entry_of(host: &TableHost, payload: &[u8]) -> FormatResult<BlobEntry> {
+fn compute_host_entry(host: &TableHost, payload: &[u8]) -> FormatResult<BlobEntry> {
     let mut objects = Vec::new();
     let parsed = Host::parse(payload, TITLE_OF_IDS).ok_or_else(damage_error)?;
     parsed.put_objects(&mut objects);
@@ -111,7 +111,7 @@ fn entry_of(host: &TableHost, payload: &[u8]) -> FormatResult<BlobEntry> {
 }
 
 /// Decodes one part from its range of bytes in the file.
-pub(super) fn read_part(bytes: &[u8]) -> FormatResult<Vec<u8>> {
+pub(super) fn decode_table_part(bytes: &[u8]) -> FormatResult<Vec<u8>> {
     let (strings, _) = content_of_stored_blocks(bytes).ok_or_else(damage_error)?;
     let (mut fields, mut text) = (Fields::new(&strings), Vec::with_capacity(strings.len()));
     while let Some(field) = fields.next()? {

@@ -7,7 +7,7 @@
 //! version 1, the blobs have only strings. `reference/format.md` has the layout.
 
 use super::entry::BlobEntry;
-use super::id_host::{TITLE_OF_IDS, read_directory, read_part};
+use super::id_host::{TITLE_OF_IDS, decode_table_part, read_directory};
 use super::strings_blob::{parse_trailer_number, read_strings, split_data_blob};
 use super::toc::MAGIC;
 use crate::deflate::stored::CHECKSUM_LEN;
@@ -344,7 +344,7 @@ impl IdDirectory {
         let bytes = if self.version == ALONE {
             read_table_frame(TITLE_OF_IDS, bytes)?
         } else {
-            let mut bytes = read_part(bytes)?;
+            let mut bytes = decode_table_part(bytes)?;
             let (body, crc) = bytes.split_last_chunk::<4>().ok_or_else(damage_error)?;
             if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
                 return Err(damage_error());

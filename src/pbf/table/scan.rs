@@ -79,12 +79,12 @@ pub(crate) fn scan_for_oddities(payload: &[u8], entry: &mut BlobEntry) -> Format
     }
     let mut odd = scan.odd;
     odd.has_inexpressible = !scan.strings.are_expressible;
-    let is_key = |string: &_| scan.keys.is_key(*string);
+    let is_key = |string: &_| scan.keys.is_used_as_key(*string);
     odd.has_empty_keys |= scan.strings.empty.iter().any(is_key);
     odd.has_repeated_keys = scan.keys.has_repeated;
     if scan
         .keys
-        .has_equal_keys(BlockOutline::parse(payload)?.string_table)?
+        .has_duplicate_key_strings(BlockOutline::parse(payload)?.string_table)?
     {
         let contents = Block::parse(payload)?.check_contents()?;
         odd.has_repeated_keys = contents.faulty_tags.repeated > 0;
@@ -575,8 +575,8 @@ impl Bounds {
         dense: &DenseNodes<'_>,
         units: &BlockUnits,
     ) -> FormatResult<()> {
-        let lats = extremes(dense.lats.values())?;
-        let lons = extremes(dense.lons.values())?;
+        let lats = min_max_of_deltas(dense.lats.values())?;
+        let lons = min_max_of_deltas(dense.lons.values())?;
         if !self.add_box(lats, lons, units) {
             let mut nodes = dense.raw_nodes();
             while let Some(node) = nodes.next()? {
@@ -588,7 +588,7 @@ impl Bounds {
 }
 
 /// Returns the smallest and the largest value in a delta-coded column. Fails if a value does not fit into 64 bits.
-fn extremes(deltas: Varints<'_>) -> FormatResult<[i64; 2]> {
+fn min_max_of_deltas(deltas: Varints<'_>) -> FormatResult<[i64; 2]> {
     let (mut min, mut max) = (i64::MAX, i64::MIN);
     let overflows =
         deltas.for_each_sum(|value, _| (min, max) = (min.min(value), max.max(value)))?;

@@ -24,7 +24,7 @@ pub struct TableHost {
     pub entry: BlobEntry,
 }
 
-/// The payload of a host, as [`host_payload`] encodes it.
+/// The payload of a host, as [`encode_host_payload`] encodes it.
 pub(super) struct HostPayload {
     /// The PrimitiveBlock message.
     pub payload: Vec<u8>,
@@ -34,7 +34,7 @@ pub(super) struct HostPayload {
 
 /// Encodes the payload of a host. `objects` is the payload of a block. All objects of this block must have the same
 /// kind. The part of the table has the title `title` and the strings `text`, and its description begins with `numbers`.
-pub(super) fn host_payload(
+pub(super) fn encode_host_payload(
     objects: &[u8],
     title: &str,
     numbers: &str,
@@ -83,7 +83,7 @@ fn encode_with_title(objects: &[u8], title: &[&str]) -> FormatResult<Vec<u8>> {
     let (mut encoder, mut cursor) = (BlockEncoder::default(), block.cursor());
     encoder.set_units(&block.units);
     while let Some(object) = cursor.next()? {
-        if object.is_plain_node() {
+        if object.is_node_message() {
             encoder.write_plain_nodes();
         }
         encoder.add_raw(&object, &mut strings)?;

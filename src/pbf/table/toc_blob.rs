@@ -14,7 +14,7 @@ use super::strings_blob::{
     START_LEN, STRING_LEN, is_table_blob, may_be_table_blob, put_stored_frame, put_strings_frame,
     read_stored_payload, sole_string_table, split_data_blob, split_into_strings,
 };
-use super::table_host::{Host, TableHost, host_payload};
+use super::table_host::{Host, TableHost, encode_host_payload};
 use super::toc::{MAGIC, VERSION};
 use crate::deflate::stored::stored_content;
 use crate::error::{FormatError, FormatResult};
@@ -136,7 +136,7 @@ pub fn encode_toc_frames(
             put_strings_frame(&[&title[..], &strings].concat(), &mut frames)?;
         } else {
             let (host, numbers) = (&hosts[part - alone], numbers(BESIDE_OBJECTS));
-            let encoded = host_payload(&host.payload, TITLE, &numbers, &strings)?;
+            let encoded = encode_host_payload(&host.payload, TITLE, &numbers, &strings)?;
             let index = encode_blob_index(&host.entry).filter(|_| blob_index);
             let index = index.as_ref().map(<[u8; _]>::as_slice);
             let last = encoded.payload.len() - encoded.bytes_after_strings - trailer.len();

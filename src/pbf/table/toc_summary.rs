@@ -88,9 +88,9 @@ impl TocSummary {
             summary.has_locations |= entry.flags.has(BlobFlags::LOCATIONS);
             summary.further_versions += u64::from(statistics.further_versions);
             if entry.flags.has(BlobFlags::SORTED) {
-                let goes_on = last.is_some() && last == entry.first_key();
+                let goes_on = last.is_some() && last == entry.first_sort_key();
                 summary.further_versions += u64::from(goes_on);
-                last = entry.last_key();
+                last = entry.last_sort_key();
             }
             summary.kinds[kind as usize].add(entry, &statistics.counts(entry.count));
         }

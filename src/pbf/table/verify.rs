@@ -22,7 +22,7 @@ pub(crate) fn verify_entry(payload: &[u8], entry: &BlobEntry) -> FormatResult<()
     if entry.flags.has(BlobFlags::VERIFIED) || !entry.is_indexed() {
         return Ok(());
     }
-    if entry.has_kinds_only() {
+    if entry.has_only_kinds_known() {
         return verify_kinds(payload, entry);
     }
     let mut found = *entry;
@@ -109,7 +109,7 @@ fn add_dense_ids(message: &[u8], ids: &mut IdFacts) -> FormatResult<()> {
 impl Block<'_> {
     /// Returns whether all nodes have a location within the world, and thus in the bounding box of `entry`. If the
     /// entry is not verified, fails if a node within the world lies more than 1e-7 degree outside of the box.
-    pub(crate) fn check_box(&self, entry: &BlobEntry) -> FormatResult<bool> {
+    pub(crate) fn has_all_nodes_in_box(&self, entry: &BlobEntry) -> FormatResult<bool> {
         let bounds = self.bounds()?;
         // Other programs may round coordinates between two units differently, so a difference of 1e-7 degree is
         // accepted.

@@ -15,7 +15,7 @@ pub struct Packed<'a>(Cow<'a, [u8]>);
 
 impl<'a> Packed<'a> {
     /// Returns a field whose values are all in the packed run `run`.
-    pub(in crate::pbf) const fn borrowed(run: &'a [u8]) -> Self {
+    pub(in crate::pbf) const fn from_run(run: &'a [u8]) -> Self {
         Self(Cow::Borrowed(run))
     }
 

@@ -144,7 +144,7 @@ impl Varints<'_> {
                 && let Some(word) = word_at(self.run, self.pos)
                 && word & CONTINUATION_BITS == 0
             {
-                sum = sum.wrapping_add(sum_of_eight(word));
+                sum = sum.wrapping_add(sum_of_zigzag_bytes(word));
                 self.pos += 8;
                 count -= 8;
                 continue;
@@ -312,7 +312,7 @@ impl Varints<'_> {
 
 /// Returns the sum of eight zigzag-coded values. Each byte of `word` is a value and must be less than 128.
 #[inline]
-const fn sum_of_eight(word: u64) -> i64 {
+const fn sum_of_zigzag_bytes(word: u64) -> i64 {
     const LOWEST: u64 = 0x0101_0101_0101_0101;
     let odd = word & LOWEST;
     let halves = (word >> 1) & (LOWEST * 0x3f);

@@ -32,12 +32,12 @@ pub(crate) fn map_reserved<T: Send>(list: &mut Vec<T>, threads: usize) {
         for part in room.chunks_mut(part) {
             let thread = std::thread::Builder::new().name("map".into());
             // If the thread cannot be started, these pages are mapped as the list is filled.
-            let _ = thread.spawn_scoped(scope, move || map_part(part));
+            let _ = thread.spawn_scoped(scope, move || populate_pages(part));
         }
     });
 }
 
-fn map_part<T>(room: &mut [MaybeUninit<T>]) {
+fn populate_pages<T>(room: &mut [MaybeUninit<T>]) {
     let len = size_of_val(room);
     // SAFETY: this is the memory of the slice.
     unsafe { advise(room.as_mut_ptr().cast(), len, Advice::LinuxPopulateWrite) };

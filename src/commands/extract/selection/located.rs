@@ -58,7 +58,7 @@ impl<'s> RegionLookup<'s> {
 /// its ways store locations, they are assumed to store some. A file without any node does not have all nodes, whatever
 /// its header says. In a history file, locations in ways do not count.
 pub(in crate::commands) fn usable_location_form(file: &PbfFile, plan: &BlobPlan) -> LocationForm {
-    if file.header.has(feature::HISTORY) || plan.any_has(BlobFlags::DELETED) {
+    if file.header.has(feature::HISTORY) || plan.has_entry_with_flag(BlobFlags::DELETED) {
         return LocationForm::Plain;
     }
     if !plan.entries.iter().any(BlobEntry::may_have_locations) {

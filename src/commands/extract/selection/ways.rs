@@ -115,8 +115,8 @@ impl KeptWays {
         self.absent.extend(located.absent);
         self.open.extend(located.open);
         if self.nodes.len() + self.absent.len() + self.open.len() > self.limit.max(MANY) {
-            self.nodes = sort_and_merge(std::mem::take(&mut self.nodes), algebra);
-            self.absent = sort_and_merge(std::mem::take(&mut self.absent), algebra);
+            self.nodes = sort_and_merge_duplicates(std::mem::take(&mut self.nodes), algebra);
+            self.absent = sort_and_merge_duplicates(std::mem::take(&mut self.absent), algebra);
             self.open = sort_and_dedup(std::mem::take(&mut self.open));
             self.limit = 2 * (self.nodes.len() + self.absent.len() + self.open.len());
         }
@@ -177,7 +177,7 @@ impl AllWays {
             &self.absent_nodes,
             &self.open_nodes,
         ];
-        if !self.room.may_grow(maps) {
+        if !self.room.may_add_ids(maps) {
             return;
         }
         add_ids_with_regions(&mut self.ways, &found.ways, algebra);
@@ -317,14 +317,14 @@ impl RegionMembers<'_> {
             ..LocatedRefs::default()
         };
         if !located.is_empty() {
-            self.locate_stored(stored, &located, &block.units, &mut found)?;
+            self.find_stored_location_regions(stored, &located, &block.units, &mut found)?;
         }
         Ok(found)
     }
 
     /// Looks up the regions of the locations that `ways` store. Skips nodes that were already found in a region. If the
     /// stored location of a node lies in a region, applies the rule `stored` to the node.
-    fn locate_stored(
+    fn find_stored_location_regions(
         &self,
         stored: StoredLocationRule<'_>,
         ways: &[LocatedWay<'_>],
@@ -385,8 +385,8 @@ impl RegionMembers<'_> {
         Ok(WaysByRegion {
             places: self.places_of_ways(entry, block, is_wanted)?,
             ways: kept.ways,
-            nodes: sort_and_merge(kept.nodes, &mut algebra),
-            absent: sort_and_merge(kept.absent, &mut algebra),
+            nodes: sort_and_merge_duplicates(kept.nodes, &mut algebra),
+            absent: sort_and_merge_duplicates(kept.absent, &mut algebra),
             open: None,
         })
     }
@@ -481,12 +481,12 @@ impl RegionMembers<'_> {
                 start = end;
             }
             if nodes.len() > limit {
-                nodes = sort_and_merge(std::mem::take(&mut nodes), algebra);
+                nodes = sort_and_merge_duplicates(std::mem::take(&mut nodes), algebra);
                 limit = MANY.max(2 * nodes.len());
             }
             Ok(())
         })?;
-        Ok(sort_and_merge(nodes, algebra))
+        Ok(sort_and_merge_duplicates(nodes, algebra))
     }
 }
 
@@ -524,7 +524,10 @@ impl LocatedRefs {
 }
 
 /// Sorts the ids in ascending order, and merges duplicates. The result has each id once, with the union of its sets.
-fn sort_and_merge(mut found: IdsWithRegions, algebra: &mut SetAlgebra<'_>) -> IdsWithRegions {
+fn sort_and_merge_duplicates(
+    mut found: IdsWithRegions,
+    algebra: &mut SetAlgebra<'_>,
+) -> IdsWithRegions {
     found.sort_unstable();
     found.dedup_by(|next, kept| {
         let same = next.0 == kept.0;

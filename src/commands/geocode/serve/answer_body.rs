@@ -39,7 +39,7 @@ impl AnswerBody {
     }
 
     /// Creates the body of a map. Its first piece is generated immediately.
-    pub(super) fn of_map(mut text: MapText, sent: Arc<SendState>) -> Result<Self> {
+    pub(super) fn from_map_text(mut text: MapText, sent: Arc<SendState>) -> Result<Self> {
         Ok(Self {
             next: text.next_piece()?.map(Bytes::from),
             rest: Some(Box::new(AnswerRest { text, sent })),

@@ -82,7 +82,7 @@ impl ClientIo {
     }
 
     /// Returns the outcome of a write, or an error if the client has accepted no bytes for too long.
-    fn check_write(
+    fn fail_if_write_stalled(
         &mut self,
         context: &mut Context<'_>,
         written: Poll<io::Result<usize>>,
@@ -121,7 +121,7 @@ impl Write for ClientIo {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.check_write(context, written)
+        self.fail_if_write_stalled(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -134,7 +134,7 @@ impl Write for ClientIo {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.check_write(context, written)
+        self.fail_if_write_stalled(context, written)
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -85,7 +85,7 @@ pub(super) async fn answer_requests(
 }
 
 /// Answers that there are too many connections, and closes the connection.
-pub(super) async fn turn_away(stream: TcpStream, service: Arc<Service>) {
+pub(super) async fn reject_connection(stream: TcpStream, service: Arc<Service>) {
     // Waits for the request first. A client may lose an answer that arrives before it has sent its request. Most
     // clients send the request immediately.
     let _ = timeout(Duration::from_millis(500), stream.readable()).await;

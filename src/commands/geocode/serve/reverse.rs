@@ -3,7 +3,7 @@
 use super::subject::{ADDRESS_ZOOM, has_house};
 use crate::error::Result;
 use crate::geocode::{Answer, GeocodeIndex, QueryOptions};
-use crate::geometry::point_of_text;
+use crate::geometry::parse_lon_lat;
 use crate::osm::Location;
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ pub(super) fn place_of(parameters: &Parameters) -> Result<Location, String> {
         let value = parameters.get(name);
         value.ok_or_else(|| format!("parameter '{name}' is missing"))
     };
-    let point = point_of_text(parameter("lon")?, parameter("lat")?)?;
+    let point = parse_lon_lat(parameter("lon")?, parameter("lat")?)?;
     let place = Location::new(point.lat_e7, point.lon_e7);
     place.ok_or_else(|| "this place is not on the earth".to_owned())
 }
@@ -74,7 +74,7 @@ fn check_layers(list: &str) -> Result<(), String> {
 }
 
 /// Fails if the parameters ask for more than the service can answer.
-fn check_supported(parameters: &Parameters) -> Result<(), String> {
+fn refuse_unsupported_parameters(parameters: &Parameters) -> Result<(), String> {
     let given = |name: &str| {
         let value = parameters.get(name).map(String::as_str);
         value.filter(|value| !value.is_empty())
@@ -144,7 +144,7 @@ impl ReverseOptions {
                 has_address.ok_or_else(|| "parameter 'addressdetails' must be 0 or 1".to_owned())?
             }
         };
-        check_supported(parameters)?;
+        refuse_unsupported_parameters(parameters)?;
         Ok(Self {
             format,
             zoom,

@@ -81,7 +81,7 @@ impl Service {
     }
 
     /// Opens the index again if it was rebuilt.
-    pub(super) fn reload(&self, log: &(dyn Fn(&str) + Sync)) {
+    pub(super) fn reload_index_if_rebuilt(&self, log: &(dyn Fn(&str) + Sync)) {
         let is_same = |manifest: &Manifest| manifest == self.index().manifest();
         match Manifest::read(&self.directory) {
             Ok(manifest) if is_same(&manifest) => {}
@@ -149,11 +149,11 @@ impl Service {
         put(header::ACCESS_CONTROL_ALLOW_METHODS, self.methods());
         put(header::ACCESS_CONTROL_ALLOW_HEADERS, "*");
         put(header::ACCESS_CONTROL_MAX_AGE, "86400");
-        self.allow_origin(&mut response);
+        self.add_allow_origin_header(&mut response);
         response
     }
 
-    fn allow_origin(&self, response: &mut Response<AnswerBody>) {
+    fn add_allow_origin_header(&self, response: &mut Response<AnswerBody>) {
         if let Some(origin) = &self.cors {
             let headers = response.headers_mut();
             headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
@@ -177,7 +177,7 @@ impl Service {
             "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
              connect-src 'self'; img-src data:",
         );
-        self.allow_origin(&mut response);
+        self.add_allow_origin_header(&mut response);
         response
     }
 
@@ -221,7 +221,7 @@ impl Service {
             }
             "/map" => {
                 let text = MapText::new(index.clone(), &parameters)?;
-                return Ok((AnswerBody::of_map(text, sent.clone())?, JSON));
+                return Ok((AnswerBody::from_map_text(text, sent.clone())?, JSON));
             }
             "/health" => health_report(&index)?.to_string(),
             "/status" => {

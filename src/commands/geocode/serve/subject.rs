@@ -41,7 +41,7 @@ pub(super) fn has_house(answer: &Answer<'_>) -> bool {
 /// Returns the distance from a node to the edges of its box, in 1e-7 degree. It depends on the address type, because a
 /// client that shows the box has to show the surroundings of the node: 5 m around a house, a whole city around the node
 /// of a city.
-fn node_margin(address_type: &str) -> i32 {
+fn node_box_margin_e7(address_type: &str) -> i32 {
     match address_type {
         "city" => 1_600_000,
         "town" => 400_000,
@@ -62,7 +62,7 @@ impl<'a> Subject<'a> {
             id: object.id,
             edges: edges.unwrap_or_default(),
             margin: match object.kind {
-                ObjectKind::Node => node_margin(address_type),
+                ObjectKind::Node => node_box_margin_e7(address_type),
                 _ => 0,
             },
             category,
@@ -239,7 +239,7 @@ fn city_key(kind: Option<&str>) -> &'static str {
 }
 
 /// Returns the ISO 3166-2 codes of an answer's areas with admin levels in `levels`, the smallest area first.
-fn region_codes(
+fn iso_3166_2_fields(
     answer: &Answer<'_>,
     levels: RangeInclusive<u8>,
 ) -> impl Iterator<Item = AddressField> {
@@ -260,7 +260,8 @@ impl AddressFields {
             let text = text.filter(|_| rank >= least)?;
             Some((Cow::Borrowed(key), text.to_owned()))
         };
-        let codes = |least: u8, levels| region_codes(answer, levels).filter(move |_| rank >= least);
+        let codes =
+            |least: u8, levels| iso_3166_2_fields(answer, levels).filter(move |_| rank >= least);
         let fine = [
             part("house_name", 30, address.house_name),
             part("house_number", 30, address.house_number.as_deref()),

@@ -129,7 +129,7 @@ impl BaseLookup<'_> {
         let mut reader = BlobDecoder::new(&self.source.file.input, self.source.ctx);
         for entry in entries {
             let payload = reader.payload(entry)?;
-            let found = Block::parse_bare(payload).and_then(|block| test(&block));
+            let found = Block::parse_without_strings(payload).and_then(|block| test(&block));
             if found.map_err(|error| reader.error(entry, error))? {
                 return Ok(true);
             }

@@ -18,7 +18,7 @@ pub(super) fn is_yes(text: &str) -> bool {
 }
 
 /// Divides a text into the number at its start and the unit after the number.
-fn split_unit(text: &str) -> Option<(f64, &str)> {
+fn split_number_and_unit(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text.find(|char: char| !matches!(char, '0'..='9' | '.' | '-' | '+'));
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));
@@ -27,7 +27,7 @@ fn split_unit(text: &str) -> Option<(f64, &str)> {
 
 /// Parses a speed, such as `50` or `30 mph`. Returns it in km/h.
 pub(super) fn parse_speed(text: &str) -> Option<f64> {
-    let (number, unit) = split_unit(text)?;
+    let (number, unit) = split_number_and_unit(text)?;
     let factor = match unit {
         "" | "km/h" | "kmh" | "kph" => 1.0,
         "mph" => 1.609_344,
@@ -40,7 +40,7 @@ pub(super) fn parse_speed(text: &str) -> Option<f64> {
 /// Parses a length, such as `12`, `12.5 m`, `1.2 km`, `40 ft` or `6'4"`. Returns it in metres.
 pub(super) fn parse_length(text: &str) -> Option<f64> {
     const FOOT: f64 = 0.3048;
-    let (number, unit) = split_unit(text)?;
+    let (number, unit) = split_number_and_unit(text)?;
     let factor = match unit {
         "" | "m" | "metre" | "metres" | "meter" | "meters" => 1.0,
         "cm" => 0.01,

@@ -89,7 +89,7 @@ impl<'a> ThemeRow<'a> {
             for tag in self.tags {
                 let (key, value) = tag?;
                 if key == wanted.as_bytes() {
-                    if keys.len() > 1 && self.is_rejected(key, value) {
+                    if keys.len() > 1 && self.rejects_tag(key, value) {
                         break;
                     }
                     return Ok(Some((key, value)));
@@ -100,7 +100,7 @@ impl<'a> ThemeRow<'a> {
     }
 
     /// Whether the theme [rejects](ThemeSet::is_tag_rejected) a tag.
-    fn is_rejected(&mut self, key: &[u8], value: &[u8]) -> bool {
+    fn rejects_tag(&mut self, key: &[u8], value: &[u8]) -> bool {
         let all = self.texts.get_or_insert_with(|| tags_as_text(self.tags));
         let tag = std::str::from_utf8(key)
             .ok()

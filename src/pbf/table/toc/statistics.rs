@@ -38,10 +38,10 @@ macro_rules! column {
     // The share of the objects that have an attribute, or its difference from the share of another attribute.
     ($number:ident, share $field:ident $(- $other:ident)?) => {
         StatisticsColumn {
-            get: |count, found| encode_share(count, found.$field) $(- encode_share(count, found.$other))?,
+            get: |count, found| encode_missing_count(count, found.$field) $(- encode_missing_count(count, found.$other))?,
             set: |count, found, value| {
-                $(let value = value.checked_add(encode_share(count, found.$other))?;)?
-                found.$field = decode_share(count, value)?;
+                $(let value = value.checked_add(encode_missing_count(count, found.$other))?;)?
+                found.$field = decode_missing_count(count, value)?;
                 Some(())
             },
             ..column!($number, $field)
@@ -114,7 +114,7 @@ fn has_references(kinds: KindSet) -> bool {
 
 /// Encodes `with`, the number of objects that have an attribute, out of `count` objects. Returns 0 if all objects have
 /// the attribute, 1 if no object has it, and `count - with + 1` otherwise.
-fn encode_share(count: u32, with: u32) -> i64 {
+fn encode_missing_count(count: u32, with: u32) -> i64 {
     match with {
         _ if with == count => 0,
         0 => 1,
@@ -122,9 +122,9 @@ fn encode_share(count: u32, with: u32) -> i64 {
     }
 }
 
-/// Decodes the result of [`encode_share`]. Returns the number of objects that have the attribute, out of `count`
-/// objects.
-fn decode_share(count: u32, share: i64) -> Option<u32> {
+/// Decodes the result of [`encode_missing_count`]. Returns the number of objects that have the attribute, out of
+/// `count` objects.
+fn decode_missing_count(count: u32, share: i64) -> Option<u32> {
     match share {
         0 => Some(count),
         1 => Some(0),
