@@ -81,15 +81,6 @@ pub(super) fn plan_steps(
     changes: &ChangeSet,
     is_rewritten: impl Fn(&BlobEntry) -> bool,
 ) -> Vec<ApplyStep> {
-    // Whether a blob has room for the objects of `part`, a part of the changes. `end` is the key of the first or the
-    // last object of the blob. The new objects belong next to this object. A blob that already has changes is
-    // re-encoded anyway, and has a higher limit than a blob that could be copied.
-    let has_room = |(entry, changes): &EditedBlob, end: Option<TypeThenId>, part: &[Change]| {
-        let new = part.iter().filter(|change| !change.is_deletion()).count();
-        let more = TARGET_ELEMENTS / 4 * usize::from(!changes.is_empty());
-        let is_of_kind = end.map(|end| end.0) == part.first().map(|change| change.key.0);
-        new > 0 && is_of_kind && entry.count as usize + new <= TARGET_ELEMENTS + more
-    };
     let (mut steps, all) = (StepList::of(plan), changes.changes());
     let ordered = plan.entries.iter().filter_map(|entry| {
         let range = changes.range(entry.first_sort_key()?, entry.last_sort_key()?);
@@ -136,6 +127,16 @@ pub(super) fn plan_steps(
         steps.add_blob(*entry, None);
     }
     steps.finish()
+}
+
+/// Whether a blob has room for the objects of `part`, a part of the changes. `end` is the key of the first or the last
+/// object of the blob. The new objects belong next to this object. A blob that already has changes is re-encoded
+/// anyway, and has a higher limit than a blob that could be copied.
+fn has_room((entry, changes): &EditedBlob, end: Option<TypeThenId>, part: &[Change]) -> bool {
+    let new = part.iter().filter(|change| !change.is_deletion()).count();
+    let more = TARGET_ELEMENTS / 4 * usize::from(!changes.is_empty());
+    let is_of_kind = end.map(|end| end.0) == part.first().map(|change| change.key.0);
+    new > 0 && is_of_kind && entry.count as usize + new <= TARGET_ELEMENTS + more
 }
 
 /// The steps of an output, to which blobs and changes are added in order.

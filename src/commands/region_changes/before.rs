@@ -174,11 +174,10 @@ fn changed_objects_of_block(
     let of = |kind| -> &IdSet { changed.of(kind) };
     if of(ObjectKind::Node).may_meet_blob(entry, ObjectKind::Node) {
         let (nodes, mut lookup) = (of(ObjectKind::Node), regions.new_lookup());
-        block.for_each_location(|id, location| {
-            if nodes.contains(id) {
-                found.nodes.push((id, Regions::at(&mut lookup, location)));
-            }
-        })?;
+        block.for_each_selected_location(
+            |block_ids, selected| nodes.for_each_present(block_ids, |at| selected.push(at)),
+            |id, location| (found.nodes).push((id, Regions::at(&mut lookup, location))),
+        )?;
     }
     if of(ObjectKind::Way).may_meet_blob(entry, ObjectKind::Way) {
         let is_changed = |id| of(ObjectKind::Way).contains(id);

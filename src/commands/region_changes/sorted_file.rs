@@ -101,11 +101,10 @@ impl SortedFile {
             |entry| ids.may_meet_blob(entry, ObjectKind::Node),
             |_, block| {
                 let mut found = Vec::new();
-                block.for_each_location(|id, location| {
-                    if ids.contains(id) {
-                        found.push((id, location));
-                    }
-                })?;
+                block.for_each_selected_location(
+                    |block_ids, selected| ids.for_each_present(block_ids, |at| selected.push(at)),
+                    |id, location| found.push((id, location)),
+                )?;
                 Ok(find(found))
             },
             take,
