@@ -1,6 +1,6 @@
 //! Formats numbers and times. This has to be fast, because OPL and XML consist mostly of numbers and times.
 
-use super::text_buffer::TextBuffer;
+use super::text_buffer::{ShortText, TextBuffer};
 use crate::osm::{DECIMICRO_PER_DEGREE, format_timestamp};
 
 /// 10^8, because eight digits are formatted at a time.
@@ -26,48 +26,76 @@ const ZEROS: u64 = 0x3030_3030_3030_3030;
 /// Appends an integer in decimal.
 #[inline]
 pub(super) fn put_number(out: &mut TextBuffer, value: i64) {
-    if value < 0 {
-        out.push('-');
-    }
-    let value = value.unsigned_abs();
-    match value / EIGHT_DIGITS {
-        0 => put_unpadded(out, value as u32),
-        high if high < EIGHT_DIGITS => {
-            put_unpadded(out, high as u32);
-            put_last_eight_digits(out, value);
-        }
-        high => {
-            put_unpadded(out, (high / EIGHT_DIGITS) as u32);
-            put_last_eight_digits(out, high);
-            put_last_eight_digits(out, value);
-        }
-    }
-}
-
-/// Appends a number below 10^8 without leading zeros.
-#[inline(always)]
-fn put_unpadded(out: &mut TextBuffer, number: u32) {
-    if number < 10 {
-        return out.push_ascii([b'0' + number as u8], 1);
-    }
-    let digits = eight_digits(number);
-    let zeros = digits.trailing_zeros() / 8;
-    let text = (digits | ZEROS) >> (8 * zeros);
-    out.push_ascii(text.to_le_bytes(), 8 - zeros as usize);
-}
-
-/// Appends the last eight digits of a number, with leading zeros.
-#[inline(always)]
-fn put_last_eight_digits(out: &mut TextBuffer, number: u64) {
-    let digits = eight_digits((number % EIGHT_DIGITS) as u32);
-    out.push_ascii((digits | ZEROS).to_le_bytes(), 8);
+    out.push_short(|text| text.put_number(value));
 }
 
 /// Appends a coordinate in units of 1e-7 degree as decimal degrees, without trailing zeros.
 #[inline]
 pub(super) fn put_decimal_degrees(out: &mut TextBuffer, value_e7: i32) {
-    let (text, len) = decimal_degrees_text(value_e7);
-    out.push_ascii(text, len);
+    out.push_short(|text| text.put_decimal_degrees(value_e7));
+}
+
+impl ShortText<'_> {
+    /// Appends an integer in decimal.
+    #[inline(always)]
+    pub(super) fn put_number(&mut self, value: i64) {
+        if value < 0 {
+            self.put(*b"-");
+        }
+        let value = value.unsigned_abs();
+        match value / EIGHT_DIGITS {
+            0 => self.put_unpadded(value as u32),
+            high if high < EIGHT_DIGITS => {
+                self.put_unpadded(high as u32);
+                self.put_last_eight_digits(value);
+            }
+            high => {
+                self.put_unpadded((high / EIGHT_DIGITS) as u32);
+                self.put_last_eight_digits(high);
+                self.put_last_eight_digits(value);
+            }
+        }
+    }
+
+    /// Appends a number below 10^8 without leading zeros.
+    #[inline(always)]
+    fn put_unpadded(&mut self, number: u32) {
+        let digits = eight_digits(number);
+        // The last digit is kept even if it is 0.
+        let zeros = (digits | 1 << 56).trailing_zeros() / 8;
+        self.put_word((digits | ZEROS) >> (8 * zeros), 8 - zeros as usize);
+    }
+
+    /// Appends the last eight digits of a number, with leading zeros.
+    #[inline(always)]
+    fn put_last_eight_digits(&mut self, number: u64) {
+        let digits = eight_digits((number % EIGHT_DIGITS) as u32);
+        self.put_word(digits | ZEROS, 8);
+    }
+
+    /// Appends a coordinate in units of 1e-7 degree as decimal degrees, without trailing zeros: at most 12 bytes.
+    #[inline(always)]
+    pub(super) fn put_decimal_degrees(&mut self, value_e7: i32) {
+        const ONE: u32 = DECIMICRO_PER_DEGREE as u32;
+        let value = value_e7.unsigned_abs();
+        let ([first, second, third], len) = SMALL[(value / ONE) as usize];
+        let (mut whole, mut len) = (
+            u32::from_le_bytes([first, second, third, 0]),
+            usize::from(len),
+        );
+        if value_e7 < 0 {
+            (whole, len) = (whole << 8 | u32::from(b'-'), len + 1);
+        }
+        self.put_word(whole.into(), len);
+        let fraction = value % ONE;
+        if fraction != 0 {
+            // The fraction has seven digits, so the first of the eight digits is 0. The decimal point replaces it.
+            let digits = eight_digits(fraction);
+            let zeros = digits.leading_zeros() / 8;
+            let point_and_digits = (digits | ZEROS) & !0xff | u64::from(b'.');
+            self.put_word(point_and_digits, 8 - zeros as usize);
+        }
+    }
 }
 
 /// For each number below 1000, its digits without leading zeros, and the number of these digits.
@@ -89,31 +117,6 @@ const SMALL: [([u8; 3], u8); 1000] = {
     }
     table
 };
-
-/// Formats a coordinate in units of 1e-7 degree as decimal degrees, without trailing zeros. Returns the text and its
-/// length, at most 12 bytes.
-#[inline(always)]
-pub(super) fn decimal_degrees_text(value_e7: i32) -> ([u8; 16], usize) {
-    const ONE: u32 = DECIMICRO_PER_DEGREE as u32;
-    let value = value_e7.unsigned_abs();
-    let ([first, second, third], len) = SMALL[(value / ONE) as usize];
-    let mut len = usize::from(len);
-    let mut text = u128::from(u32::from_le_bytes([first, second, third, 0]));
-    let fraction = value % ONE;
-    if fraction != 0 {
-        // The fraction has seven digits, so the first of the eight digits is 0. The decimal point replaces it.
-        let digits = eight_digits(fraction);
-        let zeros = digits.leading_zeros() / 8;
-        let point_and_digits = (digits | ZEROS) & !0xff | u64::from(b'.');
-        text |= u128::from(point_and_digits) << (8 * len);
-        len += 8 - zeros as usize;
-    }
-    if value_e7 < 0 {
-        text = text << 8 | u128::from(b'-');
-        len += 1;
-    }
-    (text.to_le_bytes(), len)
-}
 
 const SECONDS_PER_DAY: i64 = 86_400;
 /// The number of formatted dates that a [`TimeFormatter`] caches.
@@ -149,7 +152,7 @@ impl TimeFormatter {
                 (*tens, *ones) = (b'0' + (part / 10) as u8, b'0' + (part % 10) as u8);
             }
         }
-        out.push_ascii(text, text.len());
+        out.push_ascii(text);
     }
 
     /// Returns the formatted date of a day since 1970; `None` if it does not have exactly ten characters.

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// A growable string. Unlike a `String`, it can append a fixed-size array and then drop the unused bytes, which is fast
-/// for digits.
+/// A growable string. Unlike a `String`, it has room in which digits are stored several at a time, as [`ShortText`].
 #[derive(Debug, Default)]
 pub(crate) struct TextBuffer {
     /// The text. It is valid UTF-8, because only strings, characters and ASCII are appended.
@@ -51,25 +50,39 @@ impl TextBuffer {
         self.bytes.extend_from_slice(text.as_bytes());
     }
 
-    /// Appends the first `len` bytes of `text`, which must be ASCII.
+    /// Appends `text`, which must be ASCII.
     #[inline(always)]
-    pub(super) fn push_ascii<const N: usize>(&mut self, text: [u8; N], len: usize) {
-        debug_assert!(text.iter().take(len).all(u8::is_ascii));
-        let end = self.bytes.len() + len.min(N);
+    pub(super) fn push_ascii<const N: usize>(&mut self, text: [u8; N]) {
+        debug_assert!(text.is_ascii());
         self.bytes.extend_from_slice(&text);
-        self.bytes.truncate(end);
     }
 
-    /// Appends ASCII text of at most `max` bytes. Calls `put` with a slice of `max` bytes. `put` writes the text to the
-    /// start of the slice, and returns the length of the text.
+    /// Appends the ASCII text that `put` writes: a few short fields of an object.
     #[inline(always)]
-    pub(super) fn push_ascii_with(&mut self, max: usize, put: impl FnOnce(&mut [u8]) -> usize) {
-        let start = self.bytes.len();
-        self.bytes.resize(start + max, 0);
-        let space = &mut self.bytes[start..];
-        let len = put(space).min(max);
-        debug_assert!(space.iter().take(len).all(u8::is_ascii));
+    pub(super) fn push_short(&mut self, put: impl FnOnce(&mut ShortText<'_>)) {
+        let start = self.len();
+        self.bytes.resize(start + SHORT, 0);
+        let len = put_short(&mut self.bytes[start..], put);
         self.bytes.truncate(start + len);
+    }
+
+    /// Appends the ASCII text that `put` writes for each item. The texts are expected to have at most `most` bytes each.
+    #[inline(always)]
+    pub(super) fn push_shorts<T>(
+        &mut self,
+        items: impl ExactSizeIterator<Item = T>,
+        most: usize,
+        mut put: impl FnMut(&mut ShortText<'_>, T),
+    ) {
+        let mut start = self.len();
+        self.bytes.resize(start + items.len() * most + SHORT, 0);
+        for item in items {
+            if self.len() < start + SHORT {
+                self.bytes.resize(start + SHORT, 0);
+            }
+            start += put_short(&mut self.bytes[start..], |text| put(text, item));
+        }
+        self.bytes.truncate(start);
     }
 
     /// Appends the metadata of an object as text. `is_same` tells whether the metadata equals that of the previous
@@ -102,6 +115,51 @@ impl TextBuffer {
     }
 }
 
+/// The size in bytes of the space of a [`ShortText`].
+const SHORT: usize = 72;
+
+/// Calls `put` with the first [`SHORT`] bytes of `space`, and returns the length of the text.
+#[inline(always)]
+fn put_short(space: &mut [u8], put: impl FnOnce(&mut ShortText<'_>)) -> usize {
+    let space = space.first_chunk_mut();
+    debug_assert!(space.is_some());
+    space.map_or(0, |space| {
+        let mut text = ShortText { space, len: 0 };
+        put(&mut text);
+        debug_assert!(text.space.iter().take(text.len).all(u8::is_ascii));
+        text.len
+    })
+}
+
+/// ASCII text of up to 64 bytes. Words of eight bytes are stored at once, and the text that follows overwrites the
+/// unused bytes.
+#[derive(Debug)]
+pub(super) struct ShortText<'t> {
+    space: &'t mut [u8; SHORT],
+    len: usize,
+}
+
+impl ShortText<'_> {
+    /// Appends up to eight characters.
+    #[inline(always)]
+    pub(super) fn put<const N: usize>(&mut self, text: [u8; N]) {
+        const { assert!(N <= 8) };
+        let mut word = [0; 8];
+        word[..N].copy_from_slice(&text);
+        self.put_word(u64::from_le_bytes(word), N);
+    }
+
+    /// Appends the lowest `len` bytes of `word`, beginning with the lowest.
+    #[inline(always)]
+    pub(super) fn put_word(&mut self, word: u64, len: usize) {
+        debug_assert!(len <= 8 && self.len + len <= 64, "{} + {len}", self.len);
+        // The mask replaces a check of the bounds.
+        let start = self.len & 63;
+        self.space[start..start + 8].copy_from_slice(&word.to_le_bytes());
+        self.len += len;
+    }
+}
+
 impl fmt::Write for TextBuffer {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.push_str(text);
@@ -112,5 +170,33 @@ impl fmt::Write for TextBuffer {
 impl From<TextBuffer> for Vec<u8> {
     fn from(text: TextBuffer) -> Self {
         text.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_texts_may_be_longer_than_expected() {
+        let mut text = TextBuffer::new();
+        text.push_str("é");
+        let items = (0..40).collect::<Vec<u8>>();
+        text.push_shorts(items.iter(), 1, |text, item| {
+            (0..*item % 8).for_each(|_| text.put([b'a' + item % 26]));
+            text.put(*b"12345678");
+        });
+        let expected: String = (0..40_u8)
+            .map(|item| {
+                let letter = char::from(b'a' + item % 26);
+                format!(
+                    "{}12345678",
+                    letter.to_string().repeat(usize::from(item) % 8)
+                )
+            })
+            .collect();
+        assert_eq!(text.take(), format!("é{expected}"));
+        text.push_shorts(std::iter::empty::<u8>(), 9, |_, _| {});
+        assert_eq!(text.len(), 0);
     }
 }

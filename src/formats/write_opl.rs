@@ -1,8 +1,8 @@
 //! Writing OPL. The output is identical to that of osmium, byte for byte.
 
-use super::numbers::{TimeFormatter, put_decimal_degrees, put_number};
+use super::numbers::TimeFormatter;
 use super::object_lines::ObjectLines;
-use super::text_buffer::TextBuffer;
+use super::text_buffer::{ShortText, TextBuffer};
 use super::text_options::{TextOptions, WayLocations};
 use crate::osm::Location;
 use crate::pbf::{Info, InfoFields, Object, ObjectBody};
@@ -35,9 +35,11 @@ impl ObjectLines for OplText {
     }
 
     fn put(&mut self, object: &Object<'_>, has_same_info: bool) {
-        self.text.push(object.kind().letter());
-        put_number(&mut self.text, object.id);
         let Self { text, times, .. } = self;
+        text.push_short(|text| {
+            text.put([object.kind().letter() as u8]);
+            text.put_number(object.id);
+        });
         if self.without != InfoFields::ALL {
             text.put_info(has_same_info, |text| {
                 put_info(text, times, self.without, &object.info);
@@ -47,30 +49,39 @@ impl ObjectLines for OplText {
         put_tags(text, &object.tags);
         match &object.body {
             ObjectBody::Node { location } => {
-                text.push(' ');
-                put_location(text, *location, " ");
+                text.push_short(|text| put_location(text, *location, *b" x", *b" y"));
             }
             ObjectBody::Way { refs, locations } => {
                 text.push_str(" N");
                 for (index, id) in refs.iter().enumerate() {
-                    text.push_str(if index > 0 { ",n" } else { "n" });
-                    put_number(text, *id);
-                    match (self.way_locations, locations.get(index)) {
-                        (WayLocations::Never, _) | (WayLocations::IfKnown, None) => {}
-                        (WayLocations::Always, None) => put_location(text, None, ""),
-                        (_, Some(location)) => put_location(text, *location, ""),
-                    }
+                    let location = match (self.way_locations, locations.get(index)) {
+                        (WayLocations::Never, _) | (WayLocations::IfKnown, None) => None,
+                        (WayLocations::Always, None) => Some(None),
+                        (_, Some(location)) => Some(*location),
+                    };
+                    text.push_short(|text| {
+                        if index > 0 {
+                            text.put(*b",");
+                        }
+                        text.put(*b"n");
+                        text.put_number(*id);
+                        if let Some(location) = location {
+                            put_location(text, location, *b"x", *b"y");
+                        }
+                    });
                 }
             }
             ObjectBody::Relation { members } => {
                 text.push_str(" M");
                 for (index, member) in members.iter().enumerate() {
-                    if index > 0 {
-                        text.push(',');
-                    }
-                    text.push(member.kind.letter());
-                    put_number(text, member.id);
-                    text.push('@');
+                    text.push_short(|text| {
+                        if index > 0 {
+                            text.put(*b",");
+                        }
+                        text.put([member.kind.letter() as u8]);
+                        text.put_number(member.id);
+                        text.put(*b"@");
+                    });
                     put_escaped(text, member.role);
                 }
             }
@@ -99,15 +110,17 @@ fn put_info(
     without: InfoFields,
     info: &Info<'_>,
 ) {
-    if !without.contains(InfoFields::VERSION) {
-        text.push_str(" v");
-        put_number(text, info.version.unwrap_or(0).into());
-    }
-    text.push_str(if info.visible { " dV" } else { " dD" });
-    if !without.contains(InfoFields::CHANGESET) {
-        text.push_str(" c");
-        put_number(text, info.changeset.unwrap_or(0));
-    }
+    text.push_short(|text| {
+        if !without.contains(InfoFields::VERSION) {
+            text.put(*b" v");
+            text.put_number(info.version.unwrap_or(0).into());
+        }
+        text.put(if info.visible { *b" dV" } else { *b" dD" });
+        if !without.contains(InfoFields::CHANGESET) {
+            text.put(*b" c");
+            text.put_number(info.changeset.unwrap_or(0));
+        }
+    });
     if !without.contains(InfoFields::TIMESTAMP) {
         text.push_str(" t");
         if let Some(timestamp) = info.timestamp {
@@ -115,8 +128,10 @@ fn put_info(
         }
     }
     if !without.contains(InfoFields::UID) {
-        text.push_str(" i");
-        put_number(text, info.uid.unwrap_or(0).into());
+        text.push_short(|text| {
+            text.put(*b" i");
+            text.put_number(info.uid.unwrap_or(0).into());
+        });
     }
     if !without.contains(InfoFields::USER) {
         text.push_str(" u");
@@ -124,16 +139,21 @@ fn put_info(
     }
 }
 
-/// Appends the fields `x` and `y`, separated by `between`. For an undefined location, both fields are empty.
-fn put_location(text: &mut TextBuffer, location: Option<Location>, between: &str) {
-    text.push('x');
+/// Appends a location: its longitude after `x`, and its latitude after `y`. An undefined location has no digits.
+#[inline(always)]
+fn put_location<const N: usize>(
+    text: &mut ShortText<'_>,
+    location: Option<Location>,
+    x: [u8; N],
+    y: [u8; N],
+) {
+    text.put(x);
     if let Some(location) = location {
-        put_decimal_degrees(text, location.lon_e7());
+        text.put_decimal_degrees(location.lon_e7());
     }
-    text.push_str(between);
-    text.push('y');
+    text.put(y);
     if let Some(location) = location {
-        put_decimal_degrees(text, location.lat_e7());
+        text.put_decimal_degrees(location.lat_e7());
     }
 }
 

@@ -32,7 +32,7 @@ impl ChangeSet {
         let block = Block::parse(payload)?;
         let mut elements = block.cursor();
         while let Some(element) = elements.next()? {
-            object.fill(&element, &block)?;
+            object.fill(element, &block)?;
             set.push(ChangeAction::of(&object), &object)?;
             if set.memory() >= MAX_MEMORY && !take(std::mem::take(&mut set)) {
                 return Ok(());

@@ -3,8 +3,8 @@
 use super::feature_id::FeatureId;
 use super::options::{Attribute, Attributes};
 use super::{Feature, Geometry, closed_rings};
-use crate::formats::numbers::{decimal_degrees_text, put_number};
-use crate::formats::text_buffer::TextBuffer;
+use crate::formats::numbers::put_number;
+use crate::formats::text_buffer::{ShortText, TextBuffer};
 use crate::geometry::Point;
 use crate::osm::DECIMICRO_PER_DEGREE;
 use std::fmt::Write as _;
@@ -90,67 +90,50 @@ fn put_array<T>(
     text.push(']');
 }
 
-/// The maximum length in bytes of a point and the comma after it: two numbers of at most 14 bytes, two brackets and two
+/// The maximum length in bytes of a point and the comma before it: two numbers of at most 14 bytes, two brackets and two
 /// commas.
 const POINT_LEN: usize = 32;
 
 fn put_points(text: &mut TextBuffer, points: impl ExactSizeIterator<Item = Point>) {
     text.push('[');
-    text.push_ascii_with(points.len() * POINT_LEN + POINT_LEN, |space| {
-        let mut len = 0;
-        for point in points {
-            len += put_point_and_comma(&mut space[len..len + POINT_LEN], point);
+    text.push_shorts(points.enumerate(), POINT_LEN, |text, (index, point)| {
+        if index > 0 {
+            text.put(*b",");
         }
-        // Cuts off the comma after the last point.
-        len.saturating_sub(1)
+        put_point_members(text, point);
     });
     text.push(']');
 }
 
 fn put_point(text: &mut TextBuffer, point: Point) {
-    text.push_ascii_with(POINT_LEN, |space| put_point_and_comma(space, point) - 1);
+    text.push_short(|text| put_point_members(text, point));
 }
 
-/// Writes a point and a comma to a buffer of [`POINT_LEN`] bytes, and returns their length in bytes.
+/// Appends the array of the longitude and the latitude of a point.
 #[inline(always)]
-fn put_point_and_comma(space: &mut [u8], point: Point) -> usize {
-    let (lon, lon_len) = degrees_text(point.lon_e7);
-    let (lat, lat_len) = degrees_text(point.lat_e7);
-    let mut put = |at: usize, bytes: &[u8]| space[at..at + bytes.len()].copy_from_slice(bytes);
-    put(0, b"[");
-    put(1, &lon);
-    put(1 + lon_len, b",");
-    // Copies all sixteen bytes of `lat`, because the buffer has room for them. The next line overwrites the bytes after
-    // the number.
-    put(2 + lon_len, &lat);
-    put(2 + lon_len + lat_len, b"],");
-    lon_len + lat_len + 4
+fn put_point_members(text: &mut ShortText<'_>, point: Point) {
+    text.put(*b"[");
+    put_degrees(text, point.lon_e7);
+    text.put(*b",");
+    put_degrees(text, point.lat_e7);
+    text.put(*b"]");
 }
 
-/// Formats a coordinate in degrees as JSON libraries format floating-point numbers. Returns the text and its length, at
-/// most 14 bytes. The text has a decimal point or, for absolute values below 1e-6, an exponent.
+/// Appends a coordinate in degrees as JSON libraries format floating-point numbers. The text has a decimal point or, for
+/// absolute values below 1e-6, an exponent.
 #[inline(always)]
-fn degrees_text(value_e7: i32) -> ([u8; 16], usize) {
-    let (text, len) = decimal_degrees_text(value_e7);
+fn put_degrees(text: &mut ShortText<'_>, value_e7: i32) {
     match i64::from(value_e7) % DECIMICRO_PER_DEGREE {
         0 => {
-            let text =
-                u128::from_le_bytes(text) | u128::from(u16::from_le_bytes(*b".0")) << (8 * len);
-            (text.to_le_bytes(), len + 2)
+            text.put_decimal_degrees(value_e7);
+            text.put(*b".0");
         }
-        -9..=9 if value_e7.unsigned_abs() < 10 => tiny_degrees_text(value_e7),
-        _ => (text, len),
+        -9..=9 if value_e7.unsigned_abs() < 10 => {
+            text.put_number(value_e7.into());
+            text.put(*b"e-7");
+        }
+        _ => text.put_decimal_degrees(value_e7),
     }
-}
-
-#[cold]
-fn tiny_degrees_text(value_e7: i32) -> ([u8; 16], usize) {
-    let text = format!("{value_e7}e-7");
-    let mut bytes = [0; 16];
-    for (byte, char) in bytes.iter_mut().zip(text.bytes()) {
-        *byte = char;
-    }
-    (bytes, text.len())
 }
 
 fn put_attribute(text: &mut TextBuffer, feature: &Feature<'_>, attribute: Attribute) {

@@ -48,7 +48,7 @@ fn put_hex_wkb(text: &mut TextBuffer, feature: &Feature<'_>) {
     put_wkb(&mut wkb, &feature.geometry, Some(WGS_84));
     let digit = |value: u8| DIGITS[usize::from(value)];
     for byte in wkb {
-        text.push_ascii([digit(byte >> 4), digit(byte & 15)], 2);
+        text.push_ascii([digit(byte >> 4), digit(byte & 15)]);
     }
 }
 
