@@ -369,7 +369,7 @@ fn encode_objects_of_kinds(
     let mut objects = block.cursor();
     while let Some(object) = objects.next()? {
         if kinds.contains(object.key.0) {
-            encoder.add_raw(&object, &block.units, &mut strings)?;
+            encoder.add_raw(object, &block.units, &mut strings)?;
         }
     }
     encoder.end_block()

@@ -212,7 +212,7 @@ impl BlobChange {
                         break;
                     };
                     if is_kept(position) {
-                        add(&object)?;
+                        add(object)?;
                     }
                 }
             }
@@ -220,7 +220,7 @@ impl BlobChange {
                 let (mut objects, mut position) = (Vec::with_capacity(entry.count as usize), 0);
                 while let Some(object) = cursor.next()? {
                     if is_kept(position) {
-                        objects.push(object);
+                        objects.push(*object);
                     }
                     position += 1;
                 }
@@ -258,7 +258,7 @@ fn visit_objects_at_positions(
                 break;
             };
             if let Some((_, place)) = places.next_if(|next| next.0 == position) {
-                objects[place as usize] = Some(object);
+                objects[place as usize] = Some(*object);
             }
         }
         for object in &objects {

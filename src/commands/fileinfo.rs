@@ -166,7 +166,7 @@ fn collect_facts(file: &PbfFile, options: &Options, ctx: &Context) -> Result<Fac
                 let (mut cursor, mut object) = (block.cursor(), Object::default());
                 while let Some(element) = cursor.next()? {
                     if options.kinds.contains(element.key.0) {
-                        object.fill(&element, block)?;
+                        object.fill(element, block)?;
                         facts.add(&object);
                     }
                 }

@@ -289,7 +289,7 @@ fn divide_block(
     let mut strings = SourceStrings::new(&block.strings);
     let (mut objects, mut count) = (block.cursor(), 0);
     while let Some(object) = objects.next()? {
-        builder.add_raw(&object, &block.units, &mut strings)?;
+        builder.add_raw(object, &block.units, &mut strings)?;
         count += 1;
         if before.is_some_and(|before| before + count == objects_per_blob) {
             builder.end_block();

@@ -385,7 +385,7 @@ impl ChunkWriter<'_> {
         let is_exact = block.units.is_exact_in_e7();
         let (mut cursor, mut object, mut info) = (block.cursor(), Object::default(), None);
         while let Some(element) = cursor.next()? {
-            let has_same_info = object.fill_reusing_info(&element, &block, &mut info)?;
+            let has_same_info = object.fill_reusing_info(element, &block, &mut info)?;
             self.order
                 .add((element.key, object.info.version.unwrap_or(0)));
             if !is_exact {

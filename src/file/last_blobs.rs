@@ -263,8 +263,8 @@ impl LastBlobs {
         let entry = blob.entry();
         let kind = || {
             let block = Block::parse(payload).ok()?;
-            let first = block.cursor().next().ok()?;
-            first.map(|object| object.key.0)
+            let mut objects = block.cursor();
+            objects.next().ok()?.map(|object| object.key.0)
         };
         let is_of_kind = kind().is_some_and(|kind| entry.kinds.single() == Some(kind));
         let before = entry.count as usize;
@@ -379,7 +379,7 @@ fn encode_table_host(block: &Block<'_>, range: Range<usize>) -> FormatResult<Tab
             if object.is_node_message() {
                 encoder.write_plain_nodes();
             }
-            encoder.add_raw(&object, &mut strings)?;
+            encoder.add_raw(object, &mut strings)?;
         }
         index += 1;
     }

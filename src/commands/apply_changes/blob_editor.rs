@@ -243,7 +243,7 @@ impl<'a> BlobEditor<'a> {
                 EditOp::Keep(count) => {
                     for _ in 0..count {
                         let object = objects.next()?.ok_or_else(fewer_objects)?;
-                        self.encoder.add_raw(&object, &block.units, &mut strings)?;
+                        self.encoder.add_raw(object, &block.units, &mut strings)?;
                     }
                 }
                 EditOp::Drop(count) => {

@@ -129,7 +129,7 @@ pub(super) fn find_relations(
                     let is_kept = has_changed_member || changed.relations.contains(id);
                     let is_nested = routes.nested.contains(id);
                     if is_kept || is_nested {
-                        object.fill(&element, block)?;
+                        object.fill(element, block)?;
                     }
                     if is_kept {
                         found.add(&object, has_changed_member, changed);

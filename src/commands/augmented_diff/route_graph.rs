@@ -94,7 +94,7 @@ impl RouteGraph {
                             has_changed |= changed.has(kind, id);
                         })?;
                         if has_relations || has_changed {
-                            object.fill(&element, block)?;
+                            object.fill(element, block)?;
                             let is_concerned = has_changed || changed.relations.contains(object.id);
                             found.add(&object, is_concerned, changed);
                         }

@@ -95,7 +95,10 @@ impl<'a> ShardCursor<'a> {
                 return Ok(());
             }
             if self.last >= self.from && self.kinds.contains(object.key.0) {
-                self.head = Some(Head { object, block });
+                self.head = Some(Head {
+                    object: *object,
+                    block,
+                });
                 return Ok(());
             }
         }

@@ -111,11 +111,11 @@ impl Census {
         let mut objects = block.cursor();
         while one_by_one && let Some(object) = objects.next()? {
             if asked.locations {
-                self.locations.add(&object, &block.units)?;
+                self.locations.add(object, &block.units)?;
             }
-            counts.add(&object, block)?;
+            counts.add(object, block)?;
             if asked.anomalies {
-                record_object_anomalies(&mut self.anomalies, &object, block, entry.number)?;
+                record_object_anomalies(&mut self.anomalies, object, block, entry.number)?;
             }
         }
         if asked.anomalies {

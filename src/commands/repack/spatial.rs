@@ -256,7 +256,7 @@ fn make_rows<T>(
         if !kinds.contains(element.key.0) {
             continue;
         }
-        object.fill_reusing_info(&element, &block, &mut last)?;
+        object.fill_reusing_info(element, &block, &mut last)?;
         if let ObjectBody::Way { refs, locations } = &object.body
             && refs.len() != locations.len()
         {

@@ -220,7 +220,7 @@ impl Rewriter {
                 let mut strings = SourceStrings::new(&block.strings);
                 let mut objects = block.cursor();
                 while let Some(object) = objects.next()? {
-                    self.encoder.add_raw(&object, &block.units, &mut strings)?;
+                    self.encoder.add_raw(object, &block.units, &mut strings)?;
                 }
             }
             Transformed::WithEntry(entry) => {
@@ -329,11 +329,15 @@ impl Rewriter {
             let group = groups.next().ok_or(UNDECIDED)?;
             for &(target, keep) in keeping(*group) {
                 let (builder, strings) = &mut targets[target];
+                let untagged;
                 let object = match keep {
-                    Selected::Untagged => object.without_tags(),
+                    Selected::Untagged => {
+                        untagged = object.without_tags();
+                        &untagged
+                    }
                     Selected::Drop | Selected::Whole => object,
                 };
-                builder.add_raw(&object, &block.units, strings)?;
+                builder.add_raw(object, &block.units, strings)?;
             }
         }
         Ok(())

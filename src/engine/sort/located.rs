@@ -320,6 +320,7 @@ fn moved_nodes_of_payloads(
         if object.key.0 != ObjectKind::Node {
             continue;
         }
+        let object = *object;
         let failed = |error| (index, error);
         let stored = object.location().map_err(failed)?;
         let location = stored.and_then(|(lat, lon)| units(index).location(lat, lon));

@@ -59,23 +59,24 @@ fn merge_payloads(
     while let Some((index, object)) = merged.next()? {
         if kept == ResolvedDedupe::All {
             neighbours.add_key(object.key);
-            add(index, &object)?;
+            add(index, object)?;
             continue;
         }
         let choice = match &last {
             Some((_, before)) if before.key != object.key => DuplicateChoice::Both,
             None => DuplicateChoice::Both,
             Some((source, before)) => kept
-                .choose((before, &units(*source)), (&object, &units(index)))
+                .choose((before, &units(*source)), (object, &units(index)))
                 .map_err(|error| (index, error))?,
         };
         match choice {
             DuplicateChoice::First => {}
-            DuplicateChoice::Second => last = Some((index, object)),
+            DuplicateChoice::Second => last = Some((index, *object)),
             DuplicateChoice::Both => {
-                if let Some((index, before)) = last.replace((index, object)) {
-                    add(index, &before)?;
+                if let Some((index, before)) = &last {
+                    add(*index, before)?;
                 }
+                last = Some((index, *object));
             }
         }
     }

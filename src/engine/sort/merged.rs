@@ -31,7 +31,7 @@ enum Stream<'a> {
     /// The block is in order.
     InOrder(Box<RawElements<'a>>),
     /// The block is not in order. Its objects are sorted by key and version.
-    Sorted(Portions<'a>),
+    Sorted(Box<Portions<'a>>),
 }
 
 impl<'a> Stream<'a> {
@@ -40,95 +40,117 @@ impl<'a> Stream<'a> {
         if source.entry.flags.has(BlobFlags::SORTED) {
             Self::InOrder(Box::new(block.cursor()))
         } else {
-            Self::Sorted(Portions::new(block, from))
+            Self::Sorted(Box::new(Portions::new(block, from)))
         }
     }
 
-    fn next(&mut self) -> FormatResult<Option<RawElement<'a>>> {
+    /// Returns the object to which the stream was advanced.
+    fn current(&self) -> &RawElement<'a> {
         match self {
-            Self::InOrder(cursor) => cursor.next(),
-            Self::Sorted(portions) => portions.next(),
+            Self::InOrder(cursor) => cursor.current(),
+            Self::Sorted(portions) => portions.current(),
         }
     }
 
-    /// Skips the objects before `from`, and returns the next object.
-    fn next_at_or_after(
-        &mut self,
-        from: Option<TypeThenId>,
-    ) -> FormatResult<Option<RawElement<'a>>> {
-        loop {
-            match self.next()? {
-                Some(object) if from.is_some_and(|from| object.key < from) => {}
-                found => return Ok(found),
+    /// Advances to the next object. Returns `false` after the last object.
+    fn advance(&mut self) -> FormatResult<bool> {
+        match self {
+            Self::InOrder(cursor) => Ok(cursor.next()?.is_some()),
+            Self::Sorted(portions) => Ok(portions.next()?.is_some()),
+        }
+    }
+
+    /// Skips the objects before `from`, and advances to the next object. Returns `false` after the last object.
+    fn advance_to(&mut self, from: Option<TypeThenId>) -> FormatResult<bool> {
+        while self.advance()? {
+            if from.is_none_or(|from| self.current().key >= from) {
+                return Ok(true);
             }
         }
+        Ok(false)
+    }
+
+    /// Returns the position of the current object in the order of the merge. `rank` is the rank of the stream.
+    fn position(&self, rank: u32) -> Position {
+        let object = self.current();
+        Reverse((packed_key(object.key), object.version, rank))
     }
 }
 
-/// The sort key of the next object of a stream. It consists of the key and the version of the object, the input and
-/// offset of its blob, and the index of the stream.
-type StreamKey = Reverse<(TypeThenId, i64, (usize, u64), usize)>;
+/// The position of an object in the order of the merge: its key as one number, its version, and the rank of its stream.
+/// The smallest position is the greatest element of a heap.
+type Position = Reverse<(u128, i64, u32)>;
 
-fn stream_key(object: &RawElement<'_>, source: &Source, stream: usize) -> StreamKey {
-    Reverse((
-        object.key,
-        object.version,
-        (source.file, source.entry.offset),
-        stream,
-    ))
+/// Returns a number that has the order of the key. Numbers are compared faster than keys.
+const fn packed_key((kind, id_rank): TypeThenId) -> u128 {
+    (kind as u128) << 64 | id_rank as u128
 }
 
 /// A merge of the objects of several blocks in canonical order. The versions of an object are adjacent and in ascending
 /// order. Objects with equal versions come in the order of the inputs.
 pub(super) struct Merged<'a> {
-    sources: &'a [Source],
+    /// A stream for each block.
     streams: Vec<Stream<'a>>,
-    /// The next object of each stream.
-    next_objects: Vec<Option<RawElement<'a>>>,
-    heap: BinaryHeap<StreamKey>,
+    /// The indices of the streams in the order of their inputs, and of their offsets in an input. The rank of a stream
+    /// is its position in this list.
+    by_rank: Vec<usize>,
+    /// The positions of the current objects of all streams.
+    heap: BinaryHeap<Position>,
+    /// Whether the first object of the heap was returned, so that its stream has to be advanced.
+    is_returned: bool,
     /// The exclusive end of the range of keys to merge; `None` if the range has no upper limit.
-    until: Option<TypeThenId>,
+    until: Option<u128>,
 }
 
 impl<'a> Merged<'a> {
     pub(super) fn new(blocks: &'a [Block<'a>], shard: &'a Shard) -> Result<Self, BlockError> {
-        let mut merged = Self {
-            sources: &shard.sources,
-            streams: Vec::with_capacity(blocks.len()),
-            next_objects: Vec::with_capacity(blocks.len()),
-            heap: BinaryHeap::with_capacity(blocks.len()),
-            until: shard.until,
-        };
-        for (index, (block, source)) in blocks.iter().zip(merged.sources).enumerate() {
-            let failed = |error| (index, error);
-            let mut stream = Stream::new(block, source, shard.from);
-            let next = stream.next_at_or_after(shard.from).map_err(failed)?;
-            (merged.heap).extend(next.as_ref().map(|next| stream_key(next, source, index)));
-            merged.next_objects.push(next);
-            merged.streams.push(stream);
+        let sources = &shard.sources;
+        let mut streams = Vec::with_capacity(blocks.len());
+        let mut by_rank: Vec<usize> = (0..blocks.len()).collect();
+        by_rank.sort_by_key(|index| (sources[*index].file, sources[*index].entry.offset));
+        for (block, source) in blocks.iter().zip(sources) {
+            streams.push(Stream::new(block, source, shard.from));
         }
-        Ok(merged)
+        let mut heap = BinaryHeap::with_capacity(blocks.len());
+        for (rank, &index) in (0..).zip(&by_rank) {
+            let stream: &mut Stream<'_> = &mut streams[index];
+            if stream
+                .advance_to(shard.from)
+                .map_err(|error| (index, error))?
+            {
+                heap.push(stream.position(rank));
+            }
+        }
+        Ok(Self {
+            streams,
+            by_rank,
+            heap,
+            is_returned: false,
+            until: shard.until.map(packed_key),
+        })
     }
 
     /// Returns the next object, and the index of its source in the shard.
-    pub(super) fn next(&mut self) -> Result<Option<(usize, RawElement<'a>)>, BlockError> {
-        let Some(mut top) = self.heap.peek_mut() else {
-            return Ok(None);
-        };
-        let Reverse((key, _, _, index)) = *top;
-        if self.until.is_some_and(|until| key >= until) {
-            return Ok(None);
-        }
-        let failed = |error| (index, error);
-        let next = self.streams[index].next().map_err(failed)?;
-        match &next {
-            Some(next) => *top = stream_key(next, &self.sources[index], index),
-            None => {
-                PeekMut::pop(top);
+    pub(super) fn next(&mut self) -> Result<Option<(usize, &RawElement<'a>)>, BlockError> {
+        if std::mem::take(&mut self.is_returned)
+            && let Some(mut first) = self.heap.peek_mut()
+        {
+            let Reverse((.., rank)) = *first;
+            let index = self.by_rank[rank as usize];
+            let stream = &mut self.streams[index];
+            if stream.advance().map_err(|error| (index, error))? {
+                *first = stream.position(rank);
+            } else {
+                PeekMut::pop(first);
             }
         }
-        let object = std::mem::replace(&mut self.next_objects[index], next);
-        let object = object.ok_or(FormatError::new("internal error: a key without an object"));
-        Ok(Some((index, object.map_err(failed)?)))
+        match self.heap.peek() {
+            Some(Reverse((key, _, rank))) if self.until.is_none_or(|until| *key < until) => {
+                self.is_returned = true;
+                let index = self.by_rank[*rank as usize];
+                Ok(Some((index, self.streams[index].current())))
+            }
+            _ => Ok(None),
+        }
     }
 }

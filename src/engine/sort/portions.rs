@@ -23,6 +23,8 @@ pub(super) struct Portions<'a> {
     most: usize,
     /// The remaining objects of the current portion.
     portion: std::vec::IntoIter<(u32, RawElement<'a>)>,
+    /// The object that was returned last.
+    current: RawElement<'a>,
     /// The position at which the next portion starts. Objects before it are in earlier portions or are not wanted.
     next: Option<SortPosition>,
     /// The estimated ends of further portions, the last one first.
@@ -80,16 +82,24 @@ impl<'a> Portions<'a> {
             block,
             most: PORTION,
             portion: Vec::new().into_iter(),
+            current: RawElement::default(),
             next: from.map(|key| (key, i64::MIN, 0)),
             ends: Vec::new(),
             is_last: false,
         }
     }
 
-    pub(super) fn next(&mut self) -> FormatResult<Option<RawElement<'a>>> {
+    /// Returns the object that [`next`](Self::next) returned last; the default object before the first call.
+    pub(super) const fn current(&self) -> &RawElement<'a> {
+        &self.current
+    }
+
+    /// Returns the next object; `None` after the last one.
+    pub(super) fn next(&mut self) -> FormatResult<Option<&RawElement<'a>>> {
         loop {
             if let Some((_, object)) = self.portion.next() {
-                return Ok(Some(object));
+                self.current = object;
+                return Ok(Some(&self.current));
             }
             if self.is_last {
                 return Ok(None);
@@ -108,7 +118,7 @@ impl<'a> Portions<'a> {
         let mut cursor = self.block.cursor();
         let mut index = 0;
         while let Some(object) = cursor.next()? {
-            let found = (index, object);
+            let found = (index, *object);
             index += 1;
             let at = place(&found);
             if self.next.is_some_and(|next| at < next) {

@@ -255,7 +255,7 @@ impl<'a> DenseNodes<'a> {
 }
 
 /// One dense node, with the units and string ids of its block.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RawNode<'a> {
     pub id: i64,
     pub lat: i64,

@@ -238,7 +238,7 @@ impl<'a> Block<'a> {
         let (mut objects, mut cursor) = (Vec::new(), self.cursor());
         while let Some(element) = cursor.next()? {
             let mut object = Object::default();
-            object.fill(&element, self)?;
+            object.fill(element, self)?;
             objects.push(object);
         }
         Ok(objects)
@@ -331,7 +331,13 @@ fn read_tags<'a>(
 }
 
 /// Converts stored coordinates to a location, rounded to 1e-7 degree; `None` if the location is undefined.
+#[inline]
 pub(super) fn nearest_location(units: &BlockUnits, lat: i64, lon: i64) -> Option<Location> {
+    if units.is_decimicro()
+        && let (Ok(lat), Ok(lon)) = (i32::try_from(lat), i32::try_from(lon))
+    {
+        return Location::new(lat, lon);
+    }
     Location::new(
         nearest_e7(units.nano_lat(lat)),
         nearest_e7(units.nano_lon(lon)),

@@ -60,9 +60,6 @@ impl<'a> RawElement<'a> {
         units: &BlockUnits,
     ) -> FormatResult<(Self, BlockUnits)> {
         let default = BlockUnits::default();
-        if units.is_default() {
-            return Ok((self, default));
-        }
         let rescaled = match &mut self.form {
             RawForm::Dense(node) => try_convert_to_default_units(node, units),
             RawForm::Message(message) => {
@@ -190,6 +187,13 @@ impl<'a> RawElement<'a> {
     }
 }
 
+impl Default for RawElement<'_> {
+    /// Returns the node with the id 0, at the location 0, 0.
+    fn default() -> Self {
+        Self::from_dense_node(RawNode::default())
+    }
+}
+
 /// Converts a node to the default units. Returns `false` and changes nothing if the conversion is not exact.
 fn try_convert_to_default_units(node: &mut RawNode<'_>, units: &BlockUnits) -> bool {
     let default = BlockUnits::default();
@@ -247,6 +251,8 @@ impl Block<'_> {
 pub(crate) struct RawElements<'a> {
     messages: Messages<'a>,
     dense: Option<RawNodes<'a>>,
+    /// The object that was read last. It stays here, because moving an object of this size takes as long as reading it.
+    current: RawElement<'a>,
 }
 
 impl<'a> RawElements<'a> {
@@ -254,15 +260,22 @@ impl<'a> RawElements<'a> {
         Self {
             messages,
             dense: None,
+            current: RawElement::default(),
         }
     }
 
+    /// Returns the object that [`next`](Self::next) returned last; the default object before the first call.
+    pub(crate) const fn current(&self) -> &RawElement<'a> {
+        &self.current
+    }
+
     /// Returns the next object in file order; `None` after the last one.
-    pub(crate) fn next(&mut self) -> FormatResult<Option<RawElement<'a>>> {
+    pub(crate) fn next(&mut self) -> FormatResult<Option<&RawElement<'a>>> {
         loop {
             if let Some(nodes) = &mut self.dense {
                 if let Some(node) = nodes.next()? {
-                    return Ok(Some(RawElement::from_dense_node(node)));
+                    self.current = RawElement::from_dense_node(node);
+                    return Ok(Some(&self.current));
                 }
                 self.dense = None;
             }
@@ -270,7 +283,8 @@ impl<'a> RawElements<'a> {
                 None => return Ok(None),
                 Some(BlockMessage::Dense(dense)) => self.dense = Some(dense.raw_nodes()),
                 Some(BlockMessage::Single(kind, message)) => {
-                    return RawElement::from_message(kind, message).map(Some);
+                    self.current = RawElement::from_message(kind, message)?;
+                    return Ok(Some(&self.current));
                 }
             }
         }

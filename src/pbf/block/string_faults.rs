@@ -246,7 +246,7 @@ fn report_faulty_string_uses(
     };
     let (mut cursor, mut object, mut info) = (block.cursor(), Object::default(), None);
     while let Some(element) = cursor.next()? {
-        object.fill_reusing_info(&element, block, &mut info)?;
+        object.fill_reusing_info(element, block, &mut info)?;
         let mut report = |text: &str, place: &dyn Fn() -> String| {
             if let Some(fault) = fault_of(text) {
                 used[fault] = true;

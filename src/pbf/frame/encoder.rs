@@ -136,7 +136,7 @@ impl FrameEncoder {
             && let Some(object) = objects.next()?
         {
             if index >= range.start {
-                self.add_raw(&object, &block.units, &mut strings)?;
+                self.add_raw(object, &block.units, &mut strings)?;
             }
             index += 1;
         }

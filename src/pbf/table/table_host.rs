@@ -86,7 +86,7 @@ fn encode_with_title(objects: &[u8], title: &[&str]) -> FormatResult<Vec<u8>> {
         if object.is_node_message() {
             encoder.write_plain_nodes();
         }
-        encoder.add_raw(&object, &mut strings)?;
+        encoder.add_raw(object, &mut strings)?;
     }
     let mut payload = Vec::new();
     encoder.finish_with_title(title, &mut payload);
