@@ -58,6 +58,10 @@ impl BlockBuilder {
         units: &BlockUnits,
         strings: &mut SourceStrings<'_>,
     ) -> FormatResult<()> {
+        if units.is_default() {
+            self.prepare_block(object.key.0, units);
+            return self.builder.add_raw(object, strings);
+        }
         let (object, units) = object.into_default_units(units)?;
         self.prepare_block(object.key.0, &units);
         self.builder.add_raw(&object, strings)

@@ -15,7 +15,6 @@ use crate::pbf::block::outline::BlockUnits;
 use crate::pbf::block::raw_element::{RawElement, RawForm};
 use crate::pbf::wire::schema::{primitive_block, primitive_group};
 use crate::pbf::wire::{Packed, Varints, put_bytes_field, put_varint, put_varint_field};
-use std::ops::Range;
 
 /// The number of objects in a full block. Nearly all programs write blocks of this size.
 pub const TARGET_ELEMENTS: usize = 8000;
@@ -33,7 +32,16 @@ pub struct BlockEncoder {
     /// The maximum number of objects per block; 0 for [`TARGET_ELEMENTS`].
     most: usize,
     interner: Interner,
-    objects: Vec<PendingObject>,
+    /// The ids of the objects. The other columns have an element for each object, too.
+    ids: Vec<i64>,
+    /// The metadata. The string ids of users are provisional.
+    infos: Vec<RawInfo>,
+    /// The end in `tags` of each object's tags (exclusive).
+    tag_ends: Vec<usize>,
+    /// The end in `roles` of each relation's roles (exclusive). Empty for nodes and ways.
+    role_ends: Vec<usize>,
+    /// The ends in `runs` of the packed runs of each way or relation (exclusive). Empty for nodes.
+    run_ends: Vec<[usize; 3]>,
     lats: Vec<i64>,
     lons: Vec<i64>,
     /// The provisional string ids of all tags; keys and values alternate.
@@ -44,31 +52,20 @@ pub struct BlockEncoder {
     runs: Vec<u8>,
 }
 
-/// An object of the block. Its string ids are provisional (see [`Interner`]), and its ranges refer to vectors of the
-/// encoder.
-#[derive(Debug)]
-struct PendingObject {
-    id: i64,
-    info: RawInfo,
-    tags: Range<usize>,
-    roles: Range<usize>,
-    runs: [Range<usize>; 3],
-}
-
 impl BlockEncoder {
     /// Returns the number of objects in the block so far.
     pub fn len(&self) -> usize {
-        self.objects.len()
+        self.ids.len()
     }
 
     /// Whether the block has no objects yet.
     pub fn is_empty(&self) -> bool {
-        self.objects.is_empty()
+        self.ids.is_empty()
     }
 
     /// Returns the estimated length of the payload in bytes.
     fn payload_estimate(&self) -> usize {
-        let ids = self.objects.len() * 24 + self.tags.len() * 2 + self.roles.len() * 2;
+        let ids = self.ids.len() * 24 + self.tags.len() * 2 + self.roles.len() * 2;
         ids + self.runs.len() + self.interner.text_len()
     }
 
@@ -121,16 +118,15 @@ impl BlockEncoder {
         if self.is_empty() {
             self.units = BlockUnits::default();
         }
+        self.discard_unfinished_object();
         let user_sid = self.interner.add_or_empty(object.info.user.unwrap_or(""));
         let inexact =
             || FormatError::with(format!("{} {}: inexact units", object.kind(), object.id));
         let info = object.raw_info(&self.units, user_sid).ok_or_else(inexact)?;
-        let tags_start = self.tags.len();
         for (key, value) in &object.tags {
             self.tags.push(self.interner.add(key));
             self.tags.push(self.interner.add(value));
         }
-        let mut pending = self.begin_object(object.kind(), object.id, info, tags_start);
         match &object.body {
             ObjectBody::Node { location } => {
                 let (lat, lon) = raw_location(&self.units, *location).ok_or_else(inexact)?;
@@ -144,59 +140,58 @@ impl BlockEncoder {
                 let raw: Option<Vec<_>> = locations.iter().map(raw).collect();
                 let raw = raw.ok_or_else(inexact)?;
                 let (lats, lons) = (raw.iter().map(|at| at.0), raw.iter().map(|at| at.1));
-                pending.runs = [
+                let ends = [
                     self.add_run(|run| put_deltas(run, refs.iter().copied())),
                     self.add_run(|run| put_deltas(run, lats)),
                     self.add_run(|run| put_deltas(run, lons)),
                 ];
+                self.run_ends.push(ends);
             }
             ObjectBody::Relation { members } => {
                 for member in members {
                     self.roles.push(self.interner.add_or_empty(member.role));
                 }
-                pending.roles.end = self.roles.len();
                 let ids = members.iter().map(|member| member.id);
-                pending.runs[0] = self.add_run(|run| put_deltas(run, ids));
+                let ids_end = self.add_run(|run| put_deltas(run, ids));
                 let kinds = members.iter().map(|member| member.kind.number());
-                pending.runs[1] = self.add_run(|run| run.extend(kinds));
+                let kinds_end = self.add_run(|run| run.extend(kinds));
+                self.role_ends.push(self.roles.len());
+                self.run_ends.push([ids_end, kinds_end, kinds_end]);
             }
         }
-        self.objects.push(pending);
+        self.push_object(object.kind(), object.id, info);
         Ok(())
     }
 
-    /// Sets the kind of the block, and returns an object without roles and runs. The tags of the object are those from
-    /// `tags_start` on.
-    fn begin_object(
-        &mut self,
-        kind: ObjectKind,
-        id: i64,
-        info: RawInfo,
-        tags_start: usize,
-    ) -> PendingObject {
+    /// Removes the parts of an object that could not be added.
+    fn discard_unfinished_object(&mut self) {
+        self.tags
+            .truncate(self.tag_ends.last().copied().unwrap_or(0));
+        self.roles
+            .truncate(self.role_ends.last().copied().unwrap_or(0));
+        let runs_end = self.run_ends.last().map_or(0, |[.., end]| *end);
+        self.runs.truncate(runs_end);
+    }
+
+    /// Adds an object whose other parts have been added already.
+    fn push_object(&mut self, kind: ObjectKind, id: i64, info: RawInfo) {
         self.kind = Some(kind);
-        let (roles, runs) = (self.roles.len(), self.runs.len());
-        PendingObject {
-            id,
-            info,
-            tags: tags_start..self.tags.len(),
-            roles: roles..roles,
-            runs: [runs..runs, runs..runs, runs..runs],
-        }
+        self.ids.push(id);
+        self.infos.push(info);
+        self.tag_ends.push(self.tags.len());
     }
 
-    /// Appends the run that `write` encodes to `runs`, and returns its range.
-    fn add_run(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Range<usize> {
-        let start = self.runs.len();
+    /// Appends the run that `write` encodes to `runs`, and returns its end.
+    fn add_run(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> usize {
         write(&mut self.runs);
-        start..self.runs.len()
+        self.runs.len()
     }
 
-    fn push_node(&mut self, id: i64, info: RawInfo, tags_start: usize, (lat, lon): (i64, i64)) {
-        let pending = self.begin_object(ObjectKind::Node, id, info, tags_start);
+    /// Adds a node whose tags have been added already.
+    fn push_node(&mut self, id: i64, info: RawInfo, (lat, lon): (i64, i64)) {
         self.lats.push(lat);
         self.lons.push(lon);
-        self.objects.push(pending);
+        self.push_object(ObjectKind::Node, id, info);
     }
 
     /// Adds an object of another block. The other block must have the same units as this block. `source` has its
@@ -206,13 +201,12 @@ impl BlockEncoder {
         object: &RawElement<'_>,
         source: &mut SourceStrings<'_>,
     ) -> FormatResult<()> {
+        self.discard_unfinished_object();
         let tagged = object.tagged;
-        match (object.form, object.key.0) {
-            (RawForm::Dense(mut node), _) => {
-                if !tagged {
-                    node.keys_vals = &[];
-                }
-                self.add_raw_node(&node, source)
+        match (&object.form, object.key.0) {
+            (RawForm::Dense(node), _) => {
+                let keys_vals = if tagged { node.keys_vals } else { &[] };
+                self.add_dense_node(node, keys_vals, source)
             }
             (RawForm::Message(bytes), ObjectKind::Node) => {
                 let mut node = NodeMessage::parse(bytes)?;
@@ -232,96 +226,91 @@ impl BlockEncoder {
         }
     }
 
-    /// Adds a dense node of another block. The other block must have the same units as this block. `source` has its
-    /// strings.
-    pub(crate) fn add_raw_node(
+    /// Adds a dense node of another block, but with the tags in `keys_vals`.
+    fn add_dense_node(
         &mut self,
         node: &RawNode<'_>,
+        keys_vals: &[u8],
         source: &mut SourceStrings<'_>,
     ) -> FormatResult<()> {
-        check_parts(node.keys_vals, 2, "tags", ObjectKind::Node, node.id)?;
-        let tags_start = self.tags.len();
-        let mut ids = Varints::new(node.keys_vals);
+        check_parts(keys_vals, 2, "tags", ObjectKind::Node, node.id)?;
+        let mut ids = Varints::new(keys_vals);
         while !ids.is_done() {
             self.tags.push(source.id(ids.read()?, &mut self.interner)?);
         }
         let info = self.copy_info(node.info, source)?;
-        self.push_node(node.id, info, tags_start, (node.lat, node.lon));
+        self.push_node(node.id, info, (node.lat, node.lon));
         Ok(())
     }
 
-    /// Adds a node of another block that is stored as a message of its own. The other block must have the same units as
-    /// this block. `source` has its strings.
-    pub(crate) fn add_node_message(
+    /// Adds a node of another block that is stored as a message of its own.
+    fn add_node_message(
         &mut self,
         node: &NodeMessage<'_>,
         source: &mut SourceStrings<'_>,
     ) -> FormatResult<()> {
         node.check_size()?;
-        let tags_start = self.copy_tags(&node.keys, &node.values, source)?;
+        self.copy_tags(&node.keys, &node.values, source)?;
         let info = self.copy_info(node.info, source)?;
-        self.push_node(node.id, info, tags_start, (node.lat, node.lon));
+        self.push_node(node.id, info, (node.lat, node.lon));
         Ok(())
     }
 
-    /// Adds a way of another block. The other block must have the same units as this block. `source` has its strings.
-    pub(crate) fn add_way_message(
+    /// Adds a way of another block.
+    fn add_way_message(
         &mut self,
         way: &WayMessage<'_>,
         source: &mut SourceStrings<'_>,
     ) -> FormatResult<()> {
         way.check_refs()?;
         way.check_size()?;
-        let tags_start = self.copy_tags(&way.keys, &way.values, source)?;
+        self.copy_tags(&way.keys, &way.values, source)?;
         let info = RawInfo::parse_optional(way.info)?;
         let info = self.copy_info(info, source)?;
-        let mut pending = self.begin_object(ObjectKind::Way, way.id, info, tags_start);
         let [lats, lons] = if self.drop_locations {
             [&[] as &[u8]; 2]
         } else {
             [way.lats.as_bytes(), way.lons.as_bytes()]
         };
         let runs = [way.refs.as_bytes(), lats, lons];
-        pending.runs = runs.map(|run| self.add_run(|runs| runs.extend_from_slice(run)));
-        self.objects.push(pending);
+        let ends = runs.map(|run| self.add_run(|runs| runs.extend_from_slice(run)));
+        self.run_ends.push(ends);
+        self.push_object(ObjectKind::Way, way.id, info);
         Ok(())
     }
 
-    /// Adds a relation of another block. The other block must have the same units as this block. `source` has its
-    /// strings.
-    pub(crate) fn add_relation_message(
+    /// Adds a relation of another block.
+    fn add_relation_message(
         &mut self,
         relation: &RelationMessage<'_>,
         source: &mut SourceStrings<'_>,
     ) -> FormatResult<()> {
         relation.check_members(usize::MAX)?;
         relation.check_size()?;
-        let tags_start = self.copy_tags(&relation.keys, &relation.values, source)?;
+        self.copy_tags(&relation.keys, &relation.values, source)?;
         let info = RawInfo::parse_optional(relation.info)?;
         let info = self.copy_info(info, source)?;
-        let mut pending = self.begin_object(ObjectKind::Relation, relation.id, info, tags_start);
         let mut roles = relation.roles.values();
         while !roles.is_done() {
             let role = source.id_or_empty(roles.read()?, &mut self.interner)?;
             self.roles.push(role);
         }
-        pending.roles.end = self.roles.len();
         let runs = [&relation.member_ids, &relation.member_kinds];
-        for (place, run) in pending.runs.iter_mut().zip(runs) {
-            *place = self.add_run(|runs| runs.extend_from_slice(run.as_bytes()));
-        }
-        self.objects.push(pending);
+        let [ids_end, kinds_end] =
+            runs.map(|run| self.add_run(|runs| runs.extend_from_slice(run.as_bytes())));
+        self.role_ends.push(self.roles.len());
+        self.run_ends.push([ids_end, kinds_end, kinds_end]);
+        self.push_object(ObjectKind::Relation, relation.id, info);
         Ok(())
     }
 
-    /// Appends the tags of a message to `tags`, and returns the index in `tags` of the first one.
+    /// Appends the tags of a message to `tags`.
     fn copy_tags(
         &mut self,
         keys: &Packed<'_>,
         values: &Packed<'_>,
         source: &mut SourceStrings<'_>,
-    ) -> FormatResult<usize> {
-        let start = self.tags.len();
+    ) -> FormatResult<()> {
         let (mut key_ids, mut value_ids) = (keys.values(), values.values());
         while !key_ids.is_done() {
             self.tags
@@ -330,7 +319,7 @@ impl BlockEncoder {
                 .push(source.id(value_ids.read()?, &mut self.interner)?);
         }
         if value_ids.is_done() {
-            Ok(start)
+            Ok(())
         } else {
             Err(FormatError::new("the numbers of keys and values differ"))
         }
@@ -366,7 +355,7 @@ impl BlockEncoder {
         let to_final = |id: &mut u32| *id = final_ids[*id as usize];
         self.tags.iter_mut().for_each(to_final);
         self.roles.iter_mut().for_each(to_final);
-        let infos = self.objects.iter_mut().map(|object| &mut object.info);
+        let infos = self.infos.iter_mut();
         infos
             .filter_map(|info| info.user_sid.as_mut())
             .for_each(to_final);
@@ -374,7 +363,7 @@ impl BlockEncoder {
         if self.kind == Some(ObjectKind::Node) && !self.plain_nodes {
             self.encode_dense_columns().put_group(out);
         } else {
-            let mut group = Vec::with_capacity(self.runs.len() + self.objects.len() * 24);
+            let mut group = Vec::with_capacity(self.runs.len() + self.ids.len() * 24);
             if let Some(kind) = self.kind {
                 self.encode_messages(kind, &mut group);
             }
@@ -386,7 +375,11 @@ impl BlockEncoder {
 
     fn clear(&mut self) {
         self.kind = None;
-        self.objects.clear();
+        self.ids.clear();
+        self.infos.clear();
+        self.tag_ends.clear();
+        self.role_ends.clear();
+        self.run_ends.clear();
         self.lats.clear();
         self.lons.clear();
         self.tags.clear();
@@ -397,13 +390,19 @@ impl BlockEncoder {
     /// Encodes each object as a message of its own. All objects must be of the given kind.
     fn encode_messages(&self, kind: ObjectKind, group: &mut Vec<u8>) {
         let (mut message, mut scratch) = (Vec::new(), Vec::new());
-        for (index, object) in self.objects.iter().enumerate() {
+        let (mut tags_start, mut roles_start, mut runs_start) = (0, 0, 0);
+        for (index, (id, info)) in self.ids.iter().zip(&self.infos).enumerate() {
+            let tags_end = self.tag_ends[index];
             let head = Head {
-                id: object.id,
-                tags: &self.tags[object.tags.clone()],
-                info: object.info,
+                id: *id,
+                tags: &self.tags[tags_start..tags_end],
+                info: *info,
             };
-            let runs = object.runs.clone().map(|range| &self.runs[range]);
+            tags_start = tags_end;
+            let ends = self.run_ends.get(index).copied().unwrap_or_default();
+            let runs = [runs_start..ends[0], ends[0]..ends[1], ends[1]..ends[2]];
+            let runs = runs.map(|range| &self.runs[range]);
+            runs_start = ends[2];
             message.clear();
             let number = match kind {
                 ObjectKind::Node => {
@@ -416,7 +415,8 @@ impl BlockEncoder {
                     primitive_group::WAYS
                 }
                 ObjectKind::Relation => {
-                    let roles = &self.roles[object.roles.clone()];
+                    let roles = &self.roles[roles_start..self.role_ends[index]];
+                    roles_start = self.role_ends[index];
                     encode_relation(&mut message, &mut scratch, &head, roles, [runs[0], runs[1]]);
                     primitive_group::RELATIONS
                 }
@@ -428,20 +428,19 @@ impl BlockEncoder {
     /// Encodes the objects, which must be nodes, as columns.
     fn encode_dense_columns(&self) -> DenseColumns {
         let mut columns = DenseColumns::default();
-        put_deltas(
-            &mut columns.ids,
-            self.objects.iter().map(|object| object.id),
-        );
+        put_deltas(&mut columns.ids, self.ids.iter().copied());
         put_deltas(&mut columns.lats, self.lats.iter().copied());
         put_deltas(&mut columns.lons, self.lons.iter().copied());
         // The column of tags is written even if no node has tags. Without the column, some readers lose the nodes.
-        for object in &self.objects {
-            for &id in &self.tags[object.tags.clone()] {
+        let mut start = 0;
+        for end in &self.tag_ends {
+            for &id in &self.tags[start..*end] {
                 put_varint(&mut columns.keys_vals, u64::from(id));
             }
+            start = *end;
             columns.keys_vals.push(0);
         }
-        let infos = || self.objects.iter().map(|object| &object.info);
+        let infos = || self.infos.iter();
         let differs = |column: &InfoColumn| {
             infos().any(|info| column.value(info) != column.value_if_missing())
         };
@@ -485,5 +484,30 @@ fn put_units(out: &mut Vec<u8>, units: &BlockUnits) {
 fn clear_tags_if_untagged(tagged: bool, keys: &mut Packed<'_>, values: &mut Packed<'_>) {
     if !tagged {
         (*keys, *values) = (Packed::default(), Packed::default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pbf::block::parsed::Block;
+
+    #[test]
+    fn an_object_that_cannot_be_added_leaves_nothing() {
+        let mut encoder = BlockEncoder::default();
+        encoder.add(&Object::node(1, None, &[])).unwrap();
+        // The location cannot be expressed in these units.
+        encoder.units.granularity = 1_000_000;
+        let location = Location::new(1, 1);
+        let tagged = Object::node(2, location, &[("key", "value")]);
+        assert!(encoder.add(&tagged).is_err());
+        encoder.units = BlockUnits::default();
+        let last = Object::node(3, location, &[("other", "value")]);
+        encoder.add(&last).unwrap();
+        let mut payload = Vec::new();
+        encoder.finish(&mut payload);
+        let block = Block::parse(&payload).unwrap();
+        let objects = block.objects().unwrap();
+        assert_eq!(objects, [Object::node(1, None, &[]), last]);
     }
 }

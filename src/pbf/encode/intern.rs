@@ -73,7 +73,7 @@ impl Interner {
 pub struct SourceStrings<'a> {
     strings: &'a StringTable<'a>,
     /// For each string, the epoch of its last use plus one, and the provisional id in that epoch. Both are 0 if the
-    /// string has no id yet.
+    /// string is empty, or has no id yet.
     known: Vec<(u32, u32)>,
 }
 
@@ -90,22 +90,44 @@ impl<'a> SourceStrings<'a> {
     /// range.
     #[inline]
     pub fn id(&mut self, index: u64, interner: &mut Interner) -> Result<u32, FormatError> {
-        let text = self.strings.get(index)?;
-        let epoch = interner.epoch.wrapping_add(1);
-        let known = &mut self.known[index as usize];
-        if known.0 == epoch {
-            interner.count_use(known.1 - 1);
-        } else {
-            *known = (epoch, interner.add(text));
+        match self.known_id(index, interner) {
+            Some(id) => Ok(id),
+            None => self.new_id(index, interner),
         }
-        Ok(known.1)
+    }
+
+    /// Returns the id of the string at `index`, and counts one use of the string. Returns `None` if the string is empty,
+    /// or has no id yet.
+    #[inline]
+    fn known_id(&self, index: u64, interner: &mut Interner) -> Option<u32> {
+        let (epoch, id) = *self.known.get(usize::try_from(index).ok()?)?;
+        let is_known = epoch == interner.epoch.wrapping_add(1);
+        is_known.then(|| {
+            interner.count_use(id - 1);
+            id
+        })
+    }
+
+    /// Does the same as [`id`](Self::id) for a string that is empty or has no id yet.
+    #[inline(never)]
+    fn new_id(&mut self, index: u64, interner: &mut Interner) -> Result<u32, FormatError> {
+        let text = self.strings.get(index)?;
+        let id = interner.add(text);
+        if !text.is_empty() {
+            self.known[index as usize] = (interner.epoch.wrapping_add(1), id);
+        }
+        Ok(id)
     }
 
     /// Returns the provisional id of a role or the name of a user, as [`id`](Self::id) does, but 0 for an empty string.
+    #[inline]
     pub fn id_or_empty(&mut self, index: u64, interner: &mut Interner) -> Result<u32, FormatError> {
+        if let Some(id) = self.known_id(index, interner) {
+            return Ok(id);
+        }
         match self.strings.get(index) {
             Ok("") => Ok(0),
-            Ok(_) => self.id(index, interner),
+            Ok(_) => self.new_id(index, interner),
             // Index 0 means "no role" or "no user" even in a block without strings.
             Err(_) if index == 0 => Ok(0),
             Err(error) => Err(error),
@@ -145,5 +167,18 @@ mod tests {
         interner.finish(&[], &mut Vec::new());
         assert_eq!(source.id(1, &mut interner), Ok(1));
         assert!(source.id(3, &mut interner).is_err());
+    }
+    #[test]
+    fn an_empty_string_is_a_value_but_no_user() {
+        let mut message = Vec::new();
+        ["", ""]
+            .iter()
+            .for_each(|text| put_bytes_field(&mut message, 1, text.as_bytes()));
+        let strings = StringTable::parse(&message).unwrap();
+        let (mut source, mut interner) = (SourceStrings::new(&strings), Interner::default());
+        for _ in 0..2 {
+            assert_eq!(source.id(1, &mut interner), Ok(1));
+            assert_eq!(source.id_or_empty(1, &mut interner), Ok(0));
+        }
     }
 }
