@@ -275,7 +275,7 @@ impl CoastNodes {
             |_, block| {
                 let mut nodes = NodeBatch::default();
                 block.for_each_selected_location(
-                    |block_ids, selected| ids.for_each_present(block_ids, |at| selected.push(at)),
+                    |block_ids, selected| ids.append_present(block_ids, selected),
                     |id, location| nodes.push(id, location),
                 )?;
                 preparation.prepare(&mut nodes);

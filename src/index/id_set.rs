@@ -97,6 +97,11 @@ impl IdSet {
         });
     }
 
+    /// Appends to `indices` the index in `ids` of each id that is in the set, in ascending order.
+    pub fn append_present(&self, ids: &[i64], indices: &mut Vec<usize>) {
+        self.for_each_present(ids, |index| indices.push(index));
+    }
+
     /// Calls `visit` with the index of each id in `ids`, and with whether the set contains the id. Ids are looked up in
     /// batches whose cache misses overlap, which is several times as fast as single look-ups.
     #[inline(always)]

@@ -195,7 +195,7 @@ pub(super) fn look_up(
         |entry| ids.may_meet_blob(entry, ObjectKind::Node),
         |block, found| {
             block.for_each_selected_location(
-                |block_ids, selected| ids.for_each_present(block_ids, |at| selected.push(at)),
+                |block_ids, selected| ids.append_present(block_ids, selected),
                 |id, location| found.push((id, location)),
             )
         },

@@ -226,8 +226,7 @@ impl LocationUpdates {
     /// Returns the changed nodes among the node references of a block's ways, as indices into [`WayNodes::refs`].
     pub(super) fn changed_node_indices(&self, nodes: &WayNodes) -> Vec<usize> {
         let mut moved = Vec::new();
-        self.moved_ids
-            .for_each_present(&nodes.refs, |at| moved.push(at));
+        self.moved_ids.append_present(&nodes.refs, &mut moved);
         moved
     }
 

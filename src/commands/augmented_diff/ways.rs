@@ -164,7 +164,7 @@ impl WayFinder<'_, '_> {
         let changed_nodes = self.moves.history.changed_ids(ObjectKind::Node);
         block.visit_in_parts(|part| {
             let (nodes, mut candidates) = (WayNodes::from_block(part)?, Vec::new());
-            changed_nodes.for_each_present(&nodes.refs, |at| candidates.push(at));
+            changed_nodes.append_present(&nodes.refs, &mut candidates);
             let refs = CandidateRefs {
                 nodes: &nodes,
                 candidates: &candidates,

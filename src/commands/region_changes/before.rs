@@ -175,7 +175,7 @@ fn changed_objects_of_block(
     if of(ObjectKind::Node).may_meet_blob(entry, ObjectKind::Node) {
         let (nodes, mut lookup) = (of(ObjectKind::Node), regions.new_lookup());
         block.for_each_selected_location(
-            |block_ids, selected| nodes.for_each_present(block_ids, |at| selected.push(at)),
+            |block_ids, selected| nodes.append_present(block_ids, selected),
             |id, location| (found.nodes).push((id, Regions::at(&mut lookup, location))),
         )?;
     }

@@ -102,7 +102,7 @@ impl SortedFile {
             |_, block| {
                 let mut found = Vec::new();
                 block.for_each_selected_location(
-                    |block_ids, selected| ids.for_each_present(block_ids, |at| selected.push(at)),
+                    |block_ids, selected| ids.append_present(block_ids, selected),
                     |id, location| found.push((id, location)),
                 )?;
                 Ok(find(found))

@@ -148,7 +148,7 @@ impl WayLocationRule {
         let block = Block::parse(payload)?;
         let nodes = WayNodes::from_block(&block)?;
         let mut found = Vec::new();
-        moved.ids.for_each_present(&nodes.refs, |at| found.push(at));
+        moved.ids.append_present(&nodes.refs, &mut found);
         let location_of = |id: i64| moved.locations.get(&id).copied();
         let ways = MovedWays::find(&block, &nodes, found, location_of)?;
         if ways.is_empty() {

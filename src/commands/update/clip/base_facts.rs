@@ -231,7 +231,7 @@ impl BaseLookup<'_> {
             |nodes| {
                 let (mut found, mut test) = (Vec::new(), self.region.location_test());
                 nodes.for_each_selected_version(
-                    |ids, selected| wanted.for_each_present(ids, |at| selected.push(at)),
+                    |ids, selected| wanted.append_present(ids, selected),
                     |id| of_ways.contains(id),
                     |id, location, version| {
                         let location = location
