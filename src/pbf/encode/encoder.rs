@@ -399,7 +399,11 @@ impl BlockEncoder {
                 info: *info,
             };
             tags_start = tags_end;
-            let ends = self.run_ends.get(index).copied().unwrap_or_default();
+            // Nodes have no runs.
+            let ends = match kind {
+                ObjectKind::Node => [0; 3],
+                ObjectKind::Way | ObjectKind::Relation => self.run_ends[index],
+            };
             let runs = [runs_start..ends[0], ends[0]..ends[1], ends[1]..ends[2]];
             let runs = runs.map(|range| &self.runs[range]);
             runs_start = ends[2];
