@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// A growable string. Unlike a `String`, it has room in which digits are stored several at a time, as [`ShortText`].
+/// A growable string. Unlike a `String`, it can store the digits of a number several at a time (see [`ShortText`]).
 #[derive(Debug, Default)]
 pub(crate) struct TextBuffer {
     /// The text. It is valid UTF-8, because only strings, characters and ASCII are appended.

@@ -100,18 +100,18 @@ fn put_points(text: &mut TextBuffer, points: impl ExactSizeIterator<Item = Point
         if index > 0 {
             text.put(*b",");
         }
-        put_point_members(text, point);
+        put_position(text, point);
     });
     text.push(']');
 }
 
 fn put_point(text: &mut TextBuffer, point: Point) {
-    text.push_short(|text| put_point_members(text, point));
+    text.push_short(|text| put_position(text, point));
 }
 
-/// Appends the array of the longitude and the latitude of a point.
+/// Appends a position: the array of the longitude and the latitude of a point.
 #[inline(always)]
-fn put_point_members(text: &mut ShortText<'_>, point: Point) {
+fn put_position(text: &mut ShortText<'_>, point: Point) {
     text.put(*b"[");
     put_degrees(text, point.lon_e7);
     text.put(*b",");
