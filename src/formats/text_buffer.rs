@@ -66,7 +66,7 @@ impl TextBuffer {
         self.bytes.truncate(start + len);
     }
 
-    /// Appends the ASCII text that `put` writes for each item. The texts are expected to have at most `most` bytes each.
+    /// Appends the ASCII text that `put` writes for each item. A text is expected to have at most `most` bytes.
     #[inline(always)]
     pub(super) fn push_shorts<T>(
         &mut self,

@@ -90,8 +90,8 @@ fn put_array<T>(
     text.push(']');
 }
 
-/// The maximum length in bytes of a point and the comma before it: two numbers of at most 14 bytes, two brackets and two
-/// commas.
+/// The maximum length in bytes of a point and the comma before it: two numbers of at most 14 bytes, two brackets and
+/// two commas.
 const POINT_LEN: usize = 32;
 
 fn put_points(text: &mut TextBuffer, points: impl ExactSizeIterator<Item = Point>) {
@@ -119,8 +119,8 @@ fn put_position(text: &mut ShortText<'_>, point: Point) {
     text.put(*b"]");
 }
 
-/// Appends a coordinate in degrees as JSON libraries format floating-point numbers. The text has a decimal point or, for
-/// absolute values below 1e-6, an exponent.
+/// Appends a coordinate in degrees as JSON libraries format floating-point numbers. The text has a decimal point or,
+/// for absolute values below 1e-6, an exponent.
 #[inline(always)]
 fn put_degrees(text: &mut ShortText<'_>, value_e7: i32) {
     match i64::from(value_e7) % DECIMICRO_PER_DEGREE {

@@ -96,8 +96,8 @@ impl<'a> SourceStrings<'a> {
         }
     }
 
-    /// Returns the id of the string at `index`, and counts one use of the string. Returns `None` if the string is empty,
-    /// or has no id yet.
+    /// Returns the id of the string at `index`, and counts one use of the string. Returns `None` if the string is
+    /// empty, or has no id yet.
     #[inline]
     fn known_id(&self, index: u64, interner: &mut Interner) -> Option<u32> {
         let (epoch, id) = *self.known.get(usize::try_from(index).ok()?)?;
